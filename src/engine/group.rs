@@ -216,15 +216,24 @@ impl GroupSimulator {
     ) -> Result<Outputs> {
         let args = self.host_args(method, args)?;
         let way = self.way(method, &args)?;
-        let method = &self.methods[method];
-        let given = method.given(&way, &args, self.members.len())?;
+        let known = &self.methods[method];
+        let given = known.given(&way, &args, self.members.len())?;
+        let members = self.members.iter_mut().zip(given).collect();
         let work = |rank: usize, (member, args): (&mut Simulator, HostArgs)| match &way {
-            Way::Divided => run(member.method(method.name())?, args.into()),
+            Way::Divided => run(member.method(known.name())?, args.into()),
             Way::Repeated(positions) => run(member.method_at(positions[rank]), args.into()),
         };
-        let members = self.members.iter_mut().zip(given).collect();
-        let outputs = together(&self.seats, members, work)?;
-        method.outputs(&way, outputs)
+        let Finished { results, failed } = finished(&self.seats, members, work);
+        if let (Some(failed), Way::Repeated(_)) = (failed, &way)
+            && results.iter().any(Result::is_ok)
+        {
+            // The others did not wait for this member's report, and have stored new values.
+            let updated = known.updated();
+            let values = self.members[failed].values_of(&updated)?;
+            self.members.iter_mut().try_for_each(|member| member.put_values(&updated, &values))?;
+        }
+        let outputs = Finished { results, failed }.all()?;
+        self.methods[method].outputs(&way, outputs)
     }
 
     /// Runs `work` on each member, all at once; returns the results by rank. All members must make the same
@@ -309,6 +318,27 @@ impl Drop for CloseOnPanic<'_> {
     }
 }
 
+/// What members have finished.
+struct Finished<T> {
+    /// By rank.
+    results: Vec<Result<T>>,
+    /// The first member that failed, and not because it waited for another.
+    failed: Option<usize>,
+}
+
+impl<T> Finished<T> {
+    /// All results, or the error of the member that failed.
+    fn all(self) -> Result<Vec<T>> {
+        let Finished { results, failed } = self;
+        match failed {
+            None => results.into_iter().collect(),
+            Some(failed) => {
+                results.into_iter().nth(failed).unwrap_or_else(|| Err(no_members())).map(|_| vec![])
+            }
+        }
+    }
+}
+
 /// Runs `work` for each member, all at once, and returns the results by rank. If it fails for one, the others
 /// stop waiting for that member, and the error is its own.
 fn together<I: Send, T: Send>(
@@ -316,6 +346,14 @@ fn together<I: Send, T: Send>(
     items: Vec<I>,
     work: impl Fn(usize, I) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
+    finished(seats, items, work).all()
+}
+
+fn finished<I: Send, T: Send>(
+    seats: &[Arc<dyn Group>],
+    items: Vec<I>,
+    work: impl Fn(usize, I) -> Result<T> + Sync,
+) -> Finished<T> {
     let (work, nobody) = (&work, usize::MAX);
     let failed = AtomicUsize::new(nobody);
     let run = |rank: usize, item: I| {
@@ -339,13 +377,10 @@ fn together<I: Send, T: Send>(
         let others = others.into_iter().map(|member| member.join().unwrap_or_else(panicked));
         own.into_iter().chain(others).collect()
     });
-    let first = failed.into_inner();
-    if first == nobody {
-        return results.into_iter().collect();
-    }
+    let failed = Some(failed.into_inner()).filter(|&failed| failed != nobody);
     // No member is in an exchange any more.
-    if let Some(seat) = seats.first() {
+    if let (Some(_), Some(seat)) = (failed, seats.first()) {
         _ = seat.reopen();
     }
-    results.into_iter().nth(first).map_or_else(|| Err(no_members()), |result| result.map(|_| vec![]))
+    Finished { results, failed }
 }

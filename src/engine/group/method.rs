@@ -4,6 +4,7 @@ use crate::engine::division;
 use crate::engine::simulator::Simulator;
 use crate::error::{Error, Result, array_text, shape_text};
 use crate::function::{ArgSignature, Function, HostArg, HostArgs, Outputs, PartFunction};
+use crate::graph::Cell;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,6 +54,12 @@ impl GroupMethod {
     /// The Function of a member, in terms of its parts.
     pub(super) fn part(&self) -> &Function {
         &self.parts.function
+    }
+
+    /// The shared variables that it updates.
+    pub(super) fn updated(&self) -> Vec<Arc<Cell>> {
+        let positions = self.whole.graph().updates.iter().map(|(at, _)| *at as usize);
+        positions.filter_map(|at| self.whole.cells().get(at).cloned()).collect()
     }
 
     /// How members on devices of one kind compute a call.

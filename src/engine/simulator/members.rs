@@ -3,8 +3,11 @@
 use super::{Hidden, Simulator, SimulatorMethod};
 use crate::error::{Error, Result};
 use crate::function::{ArgsIn, Function, Seats};
+use crate::graph::Cell;
 use crate::lower::program::Program;
+use crate::value::Value;
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
 use workalike_device::group::gather;
 
 /// The groups of which a Simulator is a member.
@@ -30,10 +33,7 @@ impl Simulator {
     /// # Errors
     /// If the Simulator does not have the Function's shared variables.
     pub(in crate::engine) fn add_repeated(&mut self, name: &str, function: &Function) -> Result<usize> {
-        let known = function.cells().iter().map(|cell| {
-            let missing = || Error::Internal(format!("no member has the shared variable {}", cell.name()));
-            self.state_of_cell(cell).ok_or_else(missing)
-        });
+        let known = function.cells().iter().map(|cell| self.known_state(cell));
         let (states, graph) = (known.collect::<Result<Vec<_>>>()?, function.graph().clone());
         let draft = self.draft_over(name, &graph, &states)?;
         self.executor.add_method(name, graph, states, draft);
@@ -41,6 +41,24 @@ impl Simulator {
         let hidden = Some(Hidden::Repeated);
         self.methods.push(SimulatorMethod { name: name.into(), function, parent, hidden });
         Ok(self.methods.len() - 1)
+    }
+
+    /// The values of these shared variables.
+    pub(in crate::engine) fn values_of(&self, cells: &[Arc<Cell>]) -> Result<Vec<Value>> {
+        cells.iter().map(|cell| self.executor.read_state(self.known_state(cell)?)).collect()
+    }
+
+    /// Sets the values of these shared variables.
+    pub(in crate::engine) fn put_values(&mut self, cells: &[Arc<Cell>], values: &[Value]) -> Result<()> {
+        for (cell, value) in cells.iter().zip(values) {
+            self.put_state(self.known_state(cell)?, value)?;
+        }
+        Ok(())
+    }
+
+    fn known_state(&self, cell: &Arc<Cell>) -> Result<usize> {
+        let missing = || Error::Internal(format!("no member has the shared variable {}", cell.name()));
+        self.state_of_cell(cell).ok_or_else(missing)
     }
 
     /// The Program of a method for a call with these arguments, which is neither compiled nor run; `None` if

@@ -200,3 +200,29 @@ fn a_call_whose_shapes_follow_from_values_is_divided() -> Result<()> {
     assert_eq!(sim.call(args![vec![1i64, 3, 1, 0]])?[0].to_vec::<i64>()?, [1, 2, 0, 1]);
     Ok(())
 }
+
+/// A member that fails alone keeps its values, and the others get them back.
+#[test]
+fn an_error_of_one_member_that_computes_all_changes_none() -> Result<()> {
+    let (x, total, at) = (vector::<f32>("x"), shared("total", 0f32), shared("at", 0i64));
+    let chosen = x.index(idx![at.dimshuffle([None])]).sum(..);
+    let f = function([&x]).output(x.sum(..)).update(&total, &total + chosen).compile()?;
+    let mut sim = f.data_parallel("g", ["x"])?.optimize(group("g", [Wide, Wide]))?;
+    let x = vec![1f32, 2.0, 3.0, 4.0];
+    assert!(!sim.divides(args![&x])?);
+    sim.call(args![&x])?;
+    for (places, failing) in [([0i64, 9], "9"), ([-8, 0], "-8")] {
+        sim.each_member(|rank, member| member.set_value("at", places[rank]))?;
+        for steps in [1u64, 3] {
+            let error = sim.run_n(steps, args![&x]).unwrap_err().to_string();
+            assert!(error.contains("out of range"), "{failing}: {error}");
+            let all = sim.each_member(|_, member| member.get_value("total")?.item::<f32>())?;
+            assert_eq!(all, [1.0; 2], "{failing}");
+        }
+    }
+    sim.set_value("at", 3i64)?;
+    sim.call(args![&x])?;
+    let all = sim.each_member(|_, member| member.get_value("total")?.item::<f32>())?;
+    assert_eq!(all, [5.0; 2]);
+    Ok(())
+}
