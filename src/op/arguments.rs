@@ -93,8 +93,8 @@ pub struct Gradient<'a> {
 pub struct OpGroup {
     /// Its name.
     pub name: String,
-    /// Whether the op is there because [`data_parallel`](crate::Function::data_parallel) divided work among
-    /// the members: computed by one alone, from whole inputs, the graph has the same results.
+    /// Whether the op is there because [`data_parallel`](crate::function::Function::data_parallel) divided
+    /// work among the members: computed by one alone, from whole inputs, the graph has the same results.
     pub divides: bool,
     /// The member, in the graph of a Simulator; no file has it.
     pub seat: Option<Seat>,
