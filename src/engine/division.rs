@@ -10,6 +10,7 @@ use super::fuse::cost::CostModel;
 use crate::lower::program::{Program, Step};
 use workalike_device::Properties;
 use workalike_device::group::{Collective, CollectiveArray};
+use workalike_kernels::custom::CustomLaunch;
 
 /// Whether members on devices of this kind compute a call in less time if each computes the part that `part`
 /// does, than if each computes all of it, as `whole` does. `None` if that is not known without `whole`.
@@ -66,11 +67,12 @@ fn bytes(op: &Collective) -> u64 {
     op.arrays.iter().map(CollectiveArray::bytes).fold(0, u64::saturating_add)
 }
 
-/// Whether devices of one kind compute the same bits by it: nothing depends on the order of additions.
+/// Whether devices of one kind compute the same bits by it, if they may only do what is
+/// [deterministic](workalike_device::Options::deterministic): kernels of users may do anything.
 pub(super) fn repeats(program: &Program) -> bool {
-    !program.nests().any(|nest| {
-        let mut stores = nest.phases.iter().flat_map(|phase| &phase.stores);
-        stores.any(|store| store.add && !nest.operands[store.operand].dtype.is_integer())
+    !program.all_steps().any(|step| match step {
+        Step::Library(library) => library.op.downcast::<CustomLaunch>().is_some(),
+        _ => false,
     })
 }
 

@@ -1,6 +1,7 @@
 //! A group whose members are all in this process: one callable for all of them.
 
 mod method;
+mod together;
 
 use super::Backend;
 use super::division::are_alike;
@@ -8,12 +9,12 @@ use super::members::member;
 use super::simulator::{MethodHandle, Simulator};
 use crate::error::{Error, Result};
 use crate::function::{Args, ArgsIn, Count, Function, HostArgs, IntoArgs, Outputs};
+use crate::graph::Cell;
 use crate::value::Value;
 use method::{GroupMethod, Way};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Duration;
+use together::{finished, no_members, together};
 use workalike_device::group::{Group, threads};
 use workalike_device::{Open, Tuned};
 
@@ -103,7 +104,8 @@ impl<O: Open> Backend for LocalGroup<O> {
         })?;
         let mut others = members.iter().skip(1);
         let alike = |first: &Simulator| others.all(|other| are_alike(first.properties(), other.properties()));
-        let may_repeat = !self.always_divided && members.first().is_some_and(alike);
+        let deterministic = self.devices.iter().all(|device| device.options().deterministic);
+        let may_repeat = !self.always_divided && deterministic && members.first().is_some_and(alike);
         Ok(GroupSimulator { name: self.name.clone(), members, seats, methods: vec![method], may_repeat })
     }
 }
@@ -223,17 +225,19 @@ impl GroupSimulator {
             Way::Divided => run(member.method(known.name())?, args.into()),
             Way::Repeated(positions) => run(member.method_at(positions[rank]), args.into()),
         };
-        let Finished { results, failed } = finished(&self.seats, members, work);
-        if let (Some(failed), Way::Repeated(_)) = (failed, &way)
-            && results.iter().any(Result::is_ok)
-        {
-            // The others did not wait for this member's report, and have stored new values.
+        let finished = finished(&self.seats, members, work);
+        if let (Way::Repeated(_), Some(failed)) = (&way, finished.failed_alone()) {
             let updated = known.updated();
-            let values = self.members[failed].values_of(&updated)?;
-            self.members.iter_mut().try_for_each(|member| member.put_values(&updated, &values))?;
+            self.take_back(failed, &updated).map_err(|error| finished.unequal(&error))?;
         }
-        let outputs = Finished { results, failed }.all()?;
-        self.methods[method].outputs(&way, outputs)
+        self.methods[method].outputs(&way, finished.all()?)
+    }
+
+    /// Gives all members the values of one that failed, while the others, which did not wait for its report,
+    /// may have stored new ones.
+    fn take_back(&mut self, failed: usize, updated: &[Arc<Cell>]) -> Result<()> {
+        let values = self.members[failed].values_of(updated)?;
+        self.members.iter_mut().try_for_each(|member| member.put_values(updated, &values))
     }
 
     /// Runs `work` on each member, all at once; returns the results by rank. All members must make the same
@@ -303,84 +307,4 @@ impl GroupSimulator {
             Error::Sync(format!("the group has no method {name}; it has {}", known.join(", ")))
         })
     }
-}
-
-fn no_members() -> Error {
-    Error::Internal("a group without members".into())
-}
-
-/// Tells the other members if this one panics.
-struct CloseOnPanic<'s>(&'s dyn Group);
-
-impl Drop for CloseOnPanic<'_> {
-    fn drop(&mut self) {
-        self.0.close("it panicked");
-    }
-}
-
-/// What members have finished.
-struct Finished<T> {
-    /// By rank.
-    results: Vec<Result<T>>,
-    /// The first member that failed, and not because it waited for another.
-    failed: Option<usize>,
-}
-
-impl<T> Finished<T> {
-    /// All results, or the error of the member that failed.
-    fn all(self) -> Result<Vec<T>> {
-        let Finished { results, failed } = self;
-        match failed {
-            None => results.into_iter().collect(),
-            Some(failed) => {
-                results.into_iter().nth(failed).unwrap_or_else(|| Err(no_members())).map(|_| vec![])
-            }
-        }
-    }
-}
-
-/// Runs `work` for each member, all at once, and returns the results by rank. If it fails for one, the others
-/// stop waiting for that member, and the error is its own.
-fn together<I: Send, T: Send>(
-    seats: &[Arc<dyn Group>],
-    items: Vec<I>,
-    work: impl Fn(usize, I) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    finished(seats, items, work).all()
-}
-
-fn finished<I: Send, T: Send>(
-    seats: &[Arc<dyn Group>],
-    items: Vec<I>,
-    work: impl Fn(usize, I) -> Result<T> + Sync,
-) -> Finished<T> {
-    let (work, nobody) = (&work, usize::MAX);
-    let failed = AtomicUsize::new(nobody);
-    let run = |rank: usize, item: I| {
-        let guard = CloseOnPanic(seats[rank].as_ref());
-        let result = work(rank, item);
-        std::mem::forget(guard);
-        if let Err(error) = &result {
-            // The first to fail is not one that waited for another.
-            _ = failed.compare_exchange(nobody, rank, Ordering::AcqRel, Ordering::Acquire);
-            seats[rank].close(&error.to_string());
-        }
-        result
-    };
-    let results: Vec<Result<T>> = thread::scope(|scope| {
-        let run = &run;
-        let mut items = items.into_iter().enumerate();
-        let own = items.next();
-        let others: Vec<_> = items.map(|(rank, item)| scope.spawn(move || run(rank, item))).collect();
-        let own = own.map(|(rank, item)| run(rank, item));
-        let panicked = |_| Err(Error::Internal("a member panicked".into()));
-        let others = others.into_iter().map(|member| member.join().unwrap_or_else(panicked));
-        own.into_iter().chain(others).collect()
-    });
-    let failed = Some(failed.into_inner()).filter(|&failed| failed != nobody);
-    // No member is in an exchange any more.
-    if let (Some(_), Some(seat)) = (failed, seats.first()) {
-        _ = seat.reopen();
-    }
-    Finished { results, failed }
 }

@@ -94,10 +94,15 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Whether its only result is its first input, unchanged, wherever it runs; it may check something.
+    fn is_identity(&self) -> bool {
+        false
+    }
+
     /// Whether each element of its result is an element of its first input, unchanged.
     fn passes_elements_on(&self, inputs: &[&TensorType]) -> bool {
         let _ = inputs;
-        false
+        self.is_identity()
     }
 
     /// Whether it promises that its results are in range where they are indices: they are not checked then.
@@ -126,29 +131,29 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// The axes of inputs, as pairs of input and axis, that broadcast to this axis of the result and always
     /// have its extent if they agree. Empty if the extent follows from something else.
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
-        let _ = (axis, inputs);
-        Vec::new()
+        let _ = inputs;
+        if self.is_identity() { vec![(0, axis)] } else { vec![] }
     }
 
     /// What it reads along an axis of an input. An op whose readers need a part of its result may compute
     /// only that. An input has a value where constants and extents determine it.
     fn axis_read(&self, input: usize, axis: usize, inputs: &[Known]) -> AxisRead {
-        let _ = (input, axis, inputs);
-        AxisRead::All
+        let _ = inputs;
+        if self.is_identity() && input == 0 { AxisRead::Passed(axis) } else { AxisRead::All }
     }
 
     /// Whether the elements of an output that differ in their position along this axis alone are distinct.
     /// Where they are positions, a scatter to them needs no order.
     fn distinct_along(&self, output: usize, axis: usize) -> Holds {
-        let _ = (output, axis);
-        Holds::Unknown
+        let _ = output;
+        if self.is_identity() { Holds::As { input: 0, axis } } else { Holds::Unknown }
     }
 
     /// Whether no element of an output of integers is less than the one before it along this axis, where the
     /// elements of the inputs are in these ranges. Positions in order that are equal are neighbours.
     fn ascends_along(&self, output: usize, axis: usize, inputs: &[Known], elements: &[Interval]) -> Holds {
-        let _ = (output, axis, inputs, elements);
-        Holds::Unknown
+        let _ = (output, inputs, elements);
+        if self.is_identity() { Holds::As { input: 0, axis } } else { Holds::Unknown }
     }
 
     /// The first element of its result, a vector of integers, and the difference from each to the next, where

@@ -99,8 +99,8 @@ impl Op for WithGradient {
         Ok(vec![inputs[0].clone()])
     }
 
-    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
-        vec![(0, axis)]
+    fn is_identity(&self) -> bool {
+        true
     }
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {

@@ -4,11 +4,8 @@ use super::methods::{fail, methods};
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{
-    AxisRead, Batch, BatchedOutputs, Gradient, Holds, Known, Op, ShardedOutputs, Shards, expect_inputs,
-};
+use crate::op::{Batch, BatchedOutputs, Gradient, Op, ShardedOutputs, Shards, expect_inputs};
 use crate::value::Value;
-use workalike_kernels::interval::Interval;
 
 /// Its input, integers that are positions along each axis that they index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,28 +40,12 @@ impl Op for InBounds {
         Ok(vec![inputs[0].clone()])
     }
 
-    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+    fn is_identity(&self) -> bool {
         true
     }
 
     fn promises_bounds(&self) -> bool {
         true
-    }
-
-    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
-        vec![(0, axis)]
-    }
-
-    fn axis_read(&self, _: usize, axis: usize, _: &[Known]) -> AxisRead {
-        AxisRead::Passed(axis)
-    }
-
-    fn distinct_along(&self, _: usize, axis: usize) -> Holds {
-        Holds::As { input: 0, axis }
-    }
-
-    fn ascends_along(&self, _: usize, axis: usize, _: &[Known], _: &[Interval]) -> Holds {
-        Holds::As { input: 0, axis }
     }
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {

@@ -6,11 +6,10 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, AxisRead, Batch, Batched, BatchedOutputs, Gradient, Holds, Known, MemberArray, Op,
-    ShardedOutputs, Sharding, Shards, expect_inputs,
+    Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, MemberArray, Op, ShardedOutputs, Sharding,
+    Shards, expect_inputs,
 };
 use crate::value::Value;
-use workalike_kernels::interval::Interval;
 
 /// Its input, whose extents are the given ones; another extent is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,24 +99,8 @@ impl Op for SpecifyShape {
         Ok(vec![inputs[0].clone()])
     }
 
-    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+    fn is_identity(&self) -> bool {
         true
-    }
-
-    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
-        vec![(0, axis)]
-    }
-
-    fn axis_read(&self, input: usize, axis: usize, _: &[Known]) -> AxisRead {
-        if input == 0 { AxisRead::Passed(axis) } else { AxisRead::All }
-    }
-
-    fn distinct_along(&self, _: usize, axis: usize) -> Holds {
-        Holds::As { input: 0, axis }
-    }
-
-    fn ascends_along(&self, _: usize, axis: usize, _: &[Known], _: &[Interval]) -> Holds {
-        Holds::As { input: 0, axis }
     }
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
@@ -236,24 +219,8 @@ impl Op for EqualExtents {
         1
     }
 
-    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+    fn is_identity(&self) -> bool {
         true
-    }
-
-    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
-        vec![(0, axis)]
-    }
-
-    fn axis_read(&self, input: usize, axis: usize, _: &[Known]) -> AxisRead {
-        if input == 0 { AxisRead::Passed(axis) } else { AxisRead::All }
-    }
-
-    fn distinct_along(&self, _: usize, axis: usize) -> Holds {
-        Holds::As { input: 0, axis }
-    }
-
-    fn ascends_along(&self, _: usize, axis: usize, _: &[Known], _: &[Interval]) -> Holds {
-        Holds::As { input: 0, axis }
     }
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {

@@ -1,5 +1,6 @@
 //! A method of a group: the parts of it that members run, and how they compute a call.
 
+use super::together::no_members;
 use crate::engine::division;
 use crate::engine::simulator::Simulator;
 use crate::error::{Error, Result, array_text, shape_text};
@@ -145,11 +146,10 @@ impl GroupMethod {
 
     /// The outputs of all members as those of the Function.
     pub(super) fn outputs(&self, way: &Way, members: Vec<Outputs>) -> Result<Outputs> {
-        let nobody = || Error::Internal("a group without members".into());
         if let Way::Repeated(_) = way {
-            return members.into_iter().next().ok_or_else(nobody);
+            return members.into_iter().next().ok_or_else(no_members);
         }
-        let first = members.first().ok_or_else(nobody)?;
+        let first = members.first().ok_or_else(no_members)?;
         let values = first.iter().enumerate().map(|(at, (_, value))| match self.parts.joined[at] {
             true => joined(members.iter().map(|outputs| &outputs[at])),
             false => Ok(value.clone()),

@@ -117,12 +117,12 @@ impl Op for OwnPart {
     }
 
     fn axis_read(&self, _: usize, axis: usize, inputs: &[Known]) -> AxisRead {
-        let own = inputs.first().and_then(|x| self.range(*x.shape.get(self.axis)?).ok());
-        match own {
-            _ if self.group.size() == 1 => AxisRead::Passed(axis),
-            Some((start, count)) if axis == self.axis => {
-                AxisRead::Slice { start: start as i64, step: 1, count }
-            }
+        let own = || inputs.first().and_then(|x| self.range(*x.shape.get(self.axis)?).ok());
+        let slice = |(start, count)| AxisRead::Slice { start: start as i64, step: 1, count };
+        // What runs without a seat is the only member.
+        match self.group.size() {
+            1 => AxisRead::Passed(axis),
+            _ if axis == self.axis => own().map_or(AxisRead::All, slice),
             _ => AxisRead::All,
         }
     }

@@ -1,7 +1,7 @@
 //! Steps of the members of a group.
 
 use workalike::Result;
-use workalike::engine::StepPlan;
+use workalike::engine::{LocalGroup, StepPlan};
 use workalike::ops::Bins;
 use workalike::prelude::*;
 use workalike_suite::data::random;
@@ -156,6 +156,15 @@ fn both_ways_have_the_same_shared_variables() -> Result<()> {
     Ok(())
 }
 
+/// Members would store other bits.
+#[test]
+fn what_adds_in_any_order_is_divided() -> Result<()> {
+    let parallel = linear()?.data_parallel("g", ["x", "t"])?;
+    let members = [Wide, Wide].map(|device| device.deterministic(false));
+    assert!(parallel.optimize(group("g", members))?.divides(rows(8)?)?);
+    Ok(())
+}
+
 #[test]
 fn what_the_user_exchanges_is_always_exchanged() -> Result<()> {
     let x = vector::<f32>("x");
@@ -204,10 +213,16 @@ fn a_call_whose_shapes_follow_from_values_is_divided() -> Result<()> {
 /// A member that fails alone keeps its values, and the others get them back.
 #[test]
 fn an_error_of_one_member_that_computes_all_changes_none() -> Result<()> {
+    fails_alone(group("g", [Wide, Wide]))?;
+    // The other finds another error then: it has nobody to compare with.
+    fails_alone(group("g", [Wide, Wide]).compared_every(1))
+}
+
+fn fails_alone(members: LocalGroup<Wide>) -> Result<()> {
     let (x, total, at) = (vector::<f32>("x"), shared("total", 0f32), shared("at", 0i64));
     let chosen = x.index(idx![at.dimshuffle([None])]).sum(..);
     let f = function([&x]).output(x.sum(..)).update(&total, &total + chosen).compile()?;
-    let mut sim = f.data_parallel("g", ["x"])?.optimize(group("g", [Wide, Wide]))?;
+    let mut sim = f.data_parallel("g", ["x"])?.optimize(members)?;
     let x = vec![1f32, 2.0, 3.0, 4.0];
     assert!(!sim.divides(args![&x])?);
     sim.call(args![&x])?;
