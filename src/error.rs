@@ -9,6 +9,7 @@ use crate::printable::printable_lines as shown;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 pub use workalike_device::error::{ArgumentError, DeviceError};
+use workalike_device::group::GroupError;
 
 /// The library's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -92,6 +93,9 @@ pub enum Error {
     /// A device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// This process could not become a member of a group.
+    #[error(transparent)]
+    Group(#[from] GroupError),
     /// An invariant of the library does not hold; please report it.
     #[error("internal error, please report it: {}", shown(.0))]
     Internal(String),

@@ -5,18 +5,21 @@
 //! cargo run --release -p workalike-benches -- --cudarc
 //! cargo run --release -p workalike-benches -- --groups 2
 //! cargo run --release -p workalike-benches -- --division 2
+//! mpirun -n 2 workalike-benches --processes  # built with --features mpi
 //! cargo run --release -p workalike-benches -- --scaling
 //! ```
 //!
 //! The workloads, and how they are measured, are in `harness/`. `run.py` measures them and the peers in one
-//! run, of which cudarc is one; `groups.py` does it for groups of GPUs, of which `--scaling` predicts larger
-//! ones, and `--division` measures which steps they should divide; `table.py` makes the tables of
-//! `docs/performance.md`.
+//! run, of which cudarc is one; `groups.py` does it for groups of GPUs. `--processes` has a process for each
+//! of them, `--scaling` predicts larger groups, and `--division` measures which steps they should divide;
+//! `table.py` makes the tables of `docs/performance.md`.
 
 mod cudarc;
 mod division;
 mod groups;
 mod network;
+#[cfg(feature = "mpi")]
+mod processes;
 mod scaling;
 
 use clap::Parser;
@@ -41,6 +44,8 @@ fn main() -> ExitCode {
             Ok(gpus) => division::table(gpus).map_err(Into::into),
             Err(error) => Err(format!("{mode} {gpus}: {error}").into()),
         },
+        #[cfg(feature = "mpi")]
+        ["--processes"] => processes::rows().map_err(Into::into),
         ["--scaling"] => scaling::tables().map_err(Into::into),
         _ => {
             return match Benches::try_parse() {

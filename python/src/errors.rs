@@ -10,7 +10,7 @@ use workalike::error::DeviceError;
 static TYPES: PyOnceLock<Vec<(&'static str, Py<PyType>)>> = PyOnceLock::new();
 
 /// Name, the exception of Python that it is besides a `workalike.Error`, and what it says.
-const EXCEPTIONS: [(&str, &str, &str); 11] = [
+const EXCEPTIONS: [(&str, &str, &str); 12] = [
     ("ExpressionError", "TypeError", "An expression whose types do not fit."),
     ("CompileError", "ValueError", "Something that cannot be compiled."),
     ("ArgumentError", "ValueError", "Arguments that do not fit a call: their number, dtypes or shapes."),
@@ -22,6 +22,7 @@ const EXCEPTIONS: [(&str, &str, &str); 11] = [
     ("OutOfMemory", "MemoryError", "A device without memory for a call."),
     ("DeviceNotFound", "RuntimeError", "A device that is not on this machine."),
     ("DeviceError", "RuntimeError", "A device that failed."),
+    ("GroupError", "RuntimeError", "A process that could not become a member of a group."),
 ];
 
 /// Makes the exceptions and adds them to the module.
@@ -110,6 +111,7 @@ pub(crate) fn raised(error: workalike::Error) -> PyErr {
         E::OutOfMemory { .. } | E::Device(DeviceError::OutOfMemory { .. }) => "OutOfMemory",
         E::Device(DeviceError::Missing { .. }) => "DeviceNotFound",
         E::Device(_) => "DeviceError",
+        E::Group(_) => "GroupError",
         _ => "InternalError",
     };
     exception(name, spelled(&error.to_string()))

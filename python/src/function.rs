@@ -4,7 +4,7 @@ use super::callback;
 use super::calls::{GivenArgs, detached, go_on, results};
 use super::device::{PyDevice, target_of};
 use super::errors::{exception, raised};
-use super::group::{MemberSeat, PyGroupSimulator};
+use super::group::{GroupOptions, MemberSeat, PyGroupSimulator};
 use super::shared::PySharedVariable;
 use super::simulator::PySimulator;
 use pyo3::prelude::*;
@@ -97,17 +97,25 @@ impl PyFunction {
     }
 
     /// The function on several devices of this process, as the members of the group that it calls `group`.
-    #[pyo3(signature = (group, devices, *, strict=false, fast_math=false, deterministic=false))]
+    /// All calls are divided among them if `always_divided`: see `GroupSimulator.divides`.
+    /// With `compared_every`, shared variables are compared after so many steps.
+    #[pyo3(signature = (group, devices, *, always_divided=false, in_main_memory=false, compared_every=None,
+        strict=false, fast_math=false, deterministic=false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn optimize_group(
         &self,
         py: Python<'_>,
         group: &str,
         devices: Vec<Bound<'_, PyAny>>,
+        always_divided: bool,
+        in_main_memory: bool,
+        compared_every: Option<u64>,
         strict: bool,
         fast_math: bool,
         deterministic: bool,
     ) -> PyResult<PyGroupSimulator> {
-        PyGroupSimulator::of(py, &self.function, group, devices, [strict, fast_math, deterministic])
+        let options = &GroupOptions { always_divided, in_main_memory, compared_every };
+        PyGroupSimulator::of(py, &self.function, group, devices, options, [strict, fast_math, deterministic])
     }
 
     /// The function as the member `rank` of `size` of the group that it calls `group`, whose other members
@@ -115,9 +123,9 @@ impl PyFunction {
     /// rank: mpi4py's `comm.allgather`, or a function over `torch.distributed.all_gather_object`; between
     /// CUDA GPUs NCCL carries the arrays, unless `in_main_memory`. With `own_parts` the member is called with
     /// its own rows of divided inputs, and gives its rows. GPUs wait for other members for `patience`
-    /// seconds.
+    /// seconds. With `compared_every`, shared variables are compared after so many steps.
     #[pyo3(signature = (group, rank, size, all_gather, device=None, *, own_parts=false, in_main_memory=false,
-        patience=600.0, strict=false, fast_math=false, deterministic=false))]
+        compared_every=None, patience=600.0, strict=false, fast_math=false, deterministic=false))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn optimize_member(
         &self,
@@ -129,12 +137,13 @@ impl PyFunction {
         device: Option<&Bound<'_, PyAny>>,
         own_parts: bool,
         in_main_memory: bool,
+        compared_every: Option<u64>,
         patience: f64,
         strict: bool,
         fast_math: bool,
         deterministic: bool,
     ) -> PyResult<PySimulator> {
-        let seat = MemberSeat { group, rank, size, all_gather, patience, own_parts, in_main_memory };
+        let seat = MemberSeat { group, rank, size, all_gather, patience, own_parts, in_main_memory, compared_every };
         seat.optimize(py, &self.function, device, [strict, fast_math, deterministic])
     }
 

@@ -4,6 +4,8 @@
 use super::calls::{GivenArgs, detached, results};
 use super::device::options_of;
 use super::errors::{exception, raised};
+use super::function::PyFunction;
+use super::methods::{MethodName, Methods};
 use super::simulator::PySimulator;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -26,6 +28,14 @@ pub(crate) struct MemberSeat<'s> {
     pub(crate) patience: f64,
     pub(crate) own_parts: bool,
     pub(crate) in_main_memory: bool,
+    pub(crate) compared_every: Option<u64>,
+}
+
+/// How the members of a group of this process work together.
+pub(crate) struct GroupOptions {
+    pub(crate) always_divided: bool,
+    pub(crate) in_main_memory: bool,
+    pub(crate) compared_every: Option<u64>,
 }
 
 impl MemberSeat<'_> {
@@ -49,14 +59,16 @@ impl MemberSeat<'_> {
             })
             .map_err(|error| error.to_string())
         };
-        let seat = by_gathering(self.rank, self.size, patience, gather);
-        let seat = seat.map_err(|error| raised(workalike::Error::Sync(error.to_string())))?;
+        let seat = by_gathering(self.rank, self.size, patience, gather).map_err(|error| raised(error.into()))?;
         let mut own = member(self.group, seat, device);
         if self.own_parts {
             own = own.with_own_parts();
         }
         if self.in_main_memory {
             own = own.in_main_memory();
+        }
+        if let Some(steps) = self.compared_every {
+            own = own.compared_every(steps);
         }
         Ok(PySimulator::made(detached(py, || function.optimize(own))?))
     }
@@ -69,7 +81,7 @@ impl MemberSeat<'_> {
 pub(crate) struct PyGroupSimulator {
     /// Not dropped in the child of a fork, where its threads do not exist.
     members: ManuallyDrop<Mutex<GroupSimulator>>,
-    function: Function,
+    methods: Methods,
     size: usize,
     /// The process that made it.
     process: u32,
@@ -82,15 +94,27 @@ impl PyGroupSimulator {
         function: &Function,
         name: &str,
         devices: Vec<Bound<'_, PyAny>>,
+        options: &GroupOptions,
         [strict, fast_math, deterministic]: [bool; 3],
     ) -> PyResult<PyGroupSimulator> {
         super::callback::refuse([&**function.graph()])?;
         let open = |device: &Bound<'_, PyAny>| options_of(py, Some(device), strict, fast_math, deterministic);
         let devices = devices.iter().map(open).collect::<PyResult<Vec<_>>>()?;
-        let members = detached(py, || function.optimize(group(name, devices)))?;
+        let mut members = group(name, devices);
+        if options.always_divided {
+            members = members.always_divided();
+        }
+        if options.in_main_memory {
+            members = members.in_main_memory();
+        }
+        if let Some(steps) = options.compared_every {
+            members = members.compared_every(steps);
+        }
+        let members = detached(py, || function.optimize(members))?;
         let (size, process) = (members.group_size(), std::process::id());
         let members = ManuallyDrop::new(Mutex::new(members));
-        Ok(PyGroupSimulator { members, function: function.clone(), size, process })
+        let methods = Methods::of([(function.name(), function)]);
+        Ok(PyGroupSimulator { members, methods, size, process })
     }
 
     fn with<T: Send>(
@@ -109,12 +133,14 @@ impl PyGroupSimulator {
     fn called<'py>(
         &self,
         py: Python<'py>,
+        method: &MethodName,
         (args, kwargs): (&Bound<'py, PyTuple>, Option<&Bound<'py, PyDict>>),
-        call: impl FnOnce(&mut GroupSimulator, Args) -> workalike::Result<Outputs> + Send,
+        call: impl FnOnce(&mut GroupSimulator, &str, Args) -> workalike::Result<Outputs> + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let given = GivenArgs::of(&self.function, args, kwargs)?;
-        let outputs = self.with(py, |members| call(members, given.into_args()))?;
-        results(py, self.function.output_names(), outputs)
+        let (name, function) = self.methods.find(method)?;
+        let given = GivenArgs::of(&function, args, kwargs)?;
+        let outputs = self.with(py, |members| call(members, &name, given.into_args()))?;
+        results(py, function.output_names(), outputs)
     }
 }
 
@@ -129,7 +155,7 @@ impl Drop for PyGroupSimulator {
 
 #[pymethods]
 impl PyGroupSimulator {
-    /// Calls the function by all members.
+    /// Calls the first method by all members.
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__<'py>(
         &self,
@@ -137,10 +163,23 @@ impl PyGroupSimulator {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.called(py, (args, kwargs), |members, args| members.call(args))
+        self.call_method(py, None, args, kwargs)
     }
 
-    /// Calls it `n` times; results are those of the last. `each(..)` gives a slice to each iteration.
+    /// Calls a method by its name.
+    #[pyo3(name = "_call", signature = (method, /, *args, **kwargs))]
+    fn call_method<'py>(
+        &self,
+        py: Python<'py>,
+        method: MethodName,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.called(py, &method, (args, kwargs), |members, name, args| members.call_method(name, args))
+    }
+
+    /// Calls the first method `n` times; results are those of the last. `each(..)` gives a slice to each
+    /// iteration.
     #[pyo3(signature = (n, /, *args, **kwargs))]
     fn run_n<'py>(
         &self,
@@ -149,7 +188,48 @@ impl PyGroupSimulator {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.called(py, (args, kwargs), |members, args| members.run_n(n, args))
+        self.run_method_n(py, None, n, args, kwargs)
+    }
+
+    /// `run_n` of a method by its name.
+    #[pyo3(name = "_run_n", signature = (method, n, /, *args, **kwargs))]
+    fn run_method_n<'py>(
+        &self,
+        py: Python<'py>,
+        method: MethodName,
+        n: u64,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.called(py, &method, (args, kwargs), |members, name, args| members.run_method_n(name, n, args))
+    }
+
+    /// Whether the members divide a call with these arguments: on GPUs of one kind each member computes all of
+    /// it, if that takes less time than exchanges would.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn divides(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<bool> {
+        let given = GivenArgs::of(&self.methods.find(&None)?.1, args, kwargs)?;
+        self.with(py, |members| members.divides(given.into_args()))
+    }
+
+    /// Adds a function over the same shared variables as a method of all members.
+    fn add_method(&self, py: Python<'_>, name: &str, function: &PyFunction) -> PyResult<()> {
+        let function = &function.function;
+        super::callback::refuse([&**function.graph()])?;
+        self.with(py, |members| members.add_method(name, function))?;
+        self.methods.add(name, function);
+        Ok(())
+    }
+
+    /// The names of the methods; the first is the one that a call of the group calls.
+    #[getter]
+    fn methods(&self) -> Vec<String> {
+        self.methods.names()
     }
 
     /// The number of members.
@@ -166,7 +246,7 @@ impl PyGroupSimulator {
 
     /// Replaces the value of a shared variable, on all members.
     fn set_value(&self, py: Python<'_>, name: String, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let dtype = self.function.shared(&name).ok().map(|shared| shared.dtype());
+        let dtype = self.methods.shared(&name).map(|shared| shared.dtype());
         let value = super::arrays::value_from(value, dtype)?;
         self.with(py, |members| members.set_value(&name, value))
     }
@@ -182,6 +262,6 @@ impl PyGroupSimulator {
     }
 
     fn __repr__(&self) -> String {
-        format!("GroupSimulator({}, {} members)", self.function.name(), self.size)
+        format!("GroupSimulator({} members; methods {})", self.size, self.methods.names().join(", "))
     }
 }

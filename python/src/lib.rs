@@ -18,6 +18,7 @@ mod function;
 mod group;
 mod indexing;
 mod loops;
+mod methods;
 mod operand;
 mod ops;
 mod owner;

@@ -4,15 +4,14 @@ use super::calls::{GivenArgs, detached, go_on, results, tuple_of};
 use super::device::{PyDevice, PyDeviceArray, options_of};
 use super::errors::{exception, spelled};
 use super::function::PyFunction;
+use super::methods::{MethodName, Methods};
 use super::owner::Owner;
 use super::shared::PySharedVariable;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use workalike::engine::{DeviceArray, Keep, MethodHandle, Simulator};
 use workalike::function::Function;
-use workalike::graph::SharedVariable;
 
 /// A function on a device. Shared variables live there: they are copied when the Simulator is made, and come
 /// back by `sync_to_parent`. Several functions over the same shared variables can be methods of one
@@ -20,48 +19,16 @@ use workalike::graph::SharedVariable;
 #[pyclass(name = "Simulator", module = "workalike", frozen, weakref)]
 pub(crate) struct PySimulator {
     pub(crate) owner: Owner,
-    /// The methods by name, the first one first. They are known without waiting for a call that runs.
-    methods: Mutex<Vec<(String, Function)>>,
+    methods: Methods,
     /// The device's short name.
     device: String,
 }
 
-/// A call's method by name; `None`: the first.
-type MethodName = Option<String>;
-
 impl PySimulator {
     pub(crate) fn made(simulator: Simulator) -> PySimulator {
         let device = simulator.device().properties().id.clone();
-        let bundle = simulator.bundle();
-        let methods = bundle.iter().map(|(name, function)| (name.to_string(), function.clone())).collect();
-        PySimulator { owner: Owner::new(simulator), methods: Mutex::new(methods), device }
-    }
-
-    fn known(&self) -> MutexGuard<'_, Vec<(String, Function)>> {
-        self.methods.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn refuse_callbacks(&self) -> PyResult<()> {
-        super::callback::refuse(self.known().iter().map(|(_, function)| &**function.graph()))
-    }
-
-    /// A method's name and Function.
-    fn method(&self, name: &MethodName) -> PyResult<(String, Function)> {
-        let known = self.known();
-        let found = match name {
-            None => known.first(),
-            Some(name) => known.iter().find(|(known, _)| known == name),
-        };
-        found.cloned().ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
-            let name = name.as_deref().unwrap_or_default();
-            exception("ArgumentError", format!("there is no method {name}; there are {}", names.join(", ")))
-        })
-    }
-
-    /// The shared variable of a name, if a method has it.
-    fn shared(&self, name: &str) -> Option<SharedVariable> {
-        self.known().iter().find_map(|(_, function)| function.shared(name).ok())
+        let methods = Methods::of(simulator.bundle().iter());
+        PySimulator { owner: Owner::new(simulator), methods, device }
     }
 
     /// A call of a method with its arguments.
@@ -72,7 +39,7 @@ impl PySimulator {
         (args, kwargs): (&Bound<'py, PyTuple>, Option<&Bound<'py, PyDict>>),
         call: impl FnOnce(&mut MethodHandle<'_>, workalike::function::Args) -> workalike::Result<T> + Send,
     ) -> PyResult<(Function, T)> {
-        let (name, function) = self.method(method)?;
+        let (name, function) = self.methods.find(method)?;
         let given = GivenArgs::of(&function, args, kwargs)?;
         let done = self.owner.with(py, |simulator| call(&mut simulator.method(&name)?, given.into_args()))?;
         Ok((function, done))
@@ -228,14 +195,14 @@ impl PySimulator {
             None => simulator.add_method(name, function),
             Some(keep) => simulator.add_method_keeping(name, function, keep),
         })?;
-        self.known().push((name.into(), function.clone()));
+        self.methods.add(name, function);
         Ok(())
     }
 
     /// The names of the methods; the first is the one that a call of the Simulator calls.
     #[getter]
     fn methods(&self) -> Vec<String> {
-        self.known().iter().map(|(name, _)| name.clone()).collect()
+        self.methods.names()
     }
 
     /// Copies the shared variables that the Simulator changed to its functions; returns their names. `keep`
@@ -284,7 +251,7 @@ impl PySimulator {
         let array = value.cast::<PyDeviceArray>().ok().map(|array| array.get().array.clone());
         let target = shared.cast::<PySharedVariable>().ok().map(|shared| shared.get().shared.clone());
         let name: String = if target.is_none() { shared.extract()? } else { String::new() };
-        let dtype = target.clone().or_else(|| self.shared(&name)).map(|own| own.dtype());
+        let dtype = target.clone().or_else(|| self.methods.shared(&name)).map(|own| own.dtype());
         let host = match (&array, dtype) {
             (Some(_), _) => None,
             (None, Some(dtype)) => {
@@ -305,16 +272,7 @@ impl PySimulator {
     /// The names of the shared variables.
     #[getter]
     fn shared_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        for (_, function) in self.known().iter() {
-            let new = function.cells().iter().map(|cell| cell.name());
-            for name in new {
-                if !names.iter().any(|known| known == name) {
-                    names.push(name.into());
-                }
-            }
-        }
-        names
+        self.methods.shared_names()
     }
 
     /// An independent copy, with copies of the state, on the same device.
@@ -351,7 +309,7 @@ impl PySimulator {
 
     /// Saves the functions and the values on the device.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        self.refuse_callbacks()?;
+        self.methods.refuse_callbacks()?;
         self.owner.with(py, |simulator| simulator.save(path))
     }
 
@@ -364,13 +322,13 @@ impl PySimulator {
     }
 
     fn __repr__(&self) -> String {
-        let (methods, shared) = (self.methods().join(", "), self.shared_names().join(", "));
+        let (methods, shared) = (self.methods.names().join(", "), self.shared_names().join(", "));
         format!("Simulator({}; methods {methods}; shared variables {shared})", self.device)
     }
 
     /// It loads only where its device is.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        self.refuse_callbacks()?;
+        self.methods.refuse_callbacks()?;
         let bytes = self.owner.with(py, |simulator| simulator.to_bytes())?;
         let rebuilt = py.import("workalike._workalike")?.getattr("rebuilt_simulator")?;
         (rebuilt, (PyBytes::new(py, &bytes), self.device.as_str())).into_pyobject(py)

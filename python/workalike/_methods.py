@@ -2,7 +2,7 @@
 methods of Simulators, draws of random streams."""
 
 from . import _signatures, _workalike
-from ._workalike import Function, RandomStreams, Simulator, Variable
+from ._workalike import Function, GroupSimulator, RandomStreams, Simulator, Variable
 from ._workalike import probe as _probe
 
 # Methods of Variables besides the operators: NumPy's of arrays, and what reads well as a method.
@@ -137,6 +137,23 @@ class Method:
         return f"Method({self.name} of {self._simulator!r})"
 
 
+class GroupMethod:
+    """A method of a group."""
+
+    def __init__(self, members, name):
+        self._members, self.name = members, name
+
+    def __call__(self, /, *args, **kwargs):
+        return self._members._call(self.name, *args, **kwargs)
+
+    def run_n(self, n, /, *args, **kwargs):
+        """Runs it `n` times; results are those of the last."""
+        return self._members._run_n(self.name, n, *args, **kwargs)
+
+    def __repr__(self):
+        return f"GroupMethod({self.name} of {self._members!r})"
+
+
 class Report(str):
     """A text that shows its lines."""
 
@@ -229,9 +246,19 @@ def _simulator_profile(self, n, /, *args, **kwargs):
 
 def _simulator_getitem(self, name):
     """A method by its name."""
-    if name not in self.methods:
-        raise KeyError(f"there is no method {name}; there are {', '.join(self.methods)}")
+    _known(self, name)
     return Method(self, name)
+
+
+def _group_getitem(self, name):
+    """A method by its name."""
+    _known(self, name)
+    return GroupMethod(self, name)
+
+
+def _known(simulator, name):
+    if name not in simulator.methods:
+        raise KeyError(f"there is no method {name}; there are {', '.join(simulator.methods)}")
 
 
 def install():
@@ -257,4 +284,6 @@ def install():
     Simulator.plan = _simulator_plan
     Simulator.profile = _simulator_profile
     Simulator.__getitem__ = _simulator_getitem
+    GroupSimulator.__getitem__ = _group_getitem
     _workalike.Method = Method
+    _workalike.GroupMethod = GroupMethod

@@ -42,7 +42,7 @@ impl Function {
     /// ```
     ///
     /// # Errors
-    /// If there is no such input, or it has no axis.
+    /// If there is no such input, or it has no axis, or an extent of 1 there by its type.
     pub fn data_parallel<'n>(
         &self,
         group: &str,
@@ -111,11 +111,14 @@ impl Function {
                 "data_parallel: input {name} has a default, which cannot be divided"
             )));
         }
-        match self.inputs()[position].ty.ndim() {
-            0 => Err(Error::Compile(format!(
+        match self.inputs()[position].ty.shape.first() {
+            None => Err(Error::Compile(format!(
                 "data_parallel: input {name} has no axis to divide among members"
             ))),
-            _ => Ok(position),
+            Some(Some(1)) => Err(Error::Compile(format!(
+                "data_parallel: input {name} always has one row, which members cannot divide"
+            ))),
+            Some(_) => Ok(position),
         }
     }
 

@@ -4,6 +4,7 @@
 //! - `graphs`: fused, unfused and reference results are equal; loaded Functions equal the saved ones;
 //! - `updates`: so are shared variables that are updated together;
 //! - `loops`: loops against the same expressions written out.
+//! - `parallel`: members of a group against one device.
 
 #[path = "../../../common/random.rs"]
 mod random;
@@ -11,6 +12,7 @@ mod random;
 mod arrays;
 mod graphs;
 mod loops;
+mod parallel;
 mod products;
 mod updates;
 

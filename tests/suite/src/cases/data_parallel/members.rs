@@ -114,6 +114,9 @@ fn misuse(stage: &Stage) -> Result<()> {
     let y = vector::<f32>("y");
     let filled = function([In::new(&y).default(vec![1f32, 2.0])]).output(&y * 2.0).compile()?;
     fails("a default", filled.data_parallel("g", ["y"]), &["input y has a default"])?;
+    let row = tensor::<f32>("row", [Some(1), None]);
+    let of_row = function([&row]).output(row.sum(0)).compile()?;
+    fails("one row", of_row.data_parallel("g", ["row"]), &["input row", "one row"])?;
     let parallel = stage.function(&f.data_parallel("g", ["x"])?)?;
     let mut sim = parallel.optimize(group("g", stage.open_members(2)?))?;
     fails("odd rows", sim.call(args![ramp(&[3, 2], 5), 1f32]), &["input x", "multiple of 2", "(3, 2)"])?;
