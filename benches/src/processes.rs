@@ -4,10 +4,10 @@ use crate::groups::{TRAININGS, print, repeated_sums, steps_of};
 use crate::network;
 use std::sync::Arc;
 use std::time::Duration;
-use workalike::cuda::Cuda;
-use workalike::engine::device::group::{Group, Launched};
 use workalike::Result;
+use workalike::cuda::Cuda;
 use workalike::engine::Member;
+use workalike::engine::device::group::{Group, Launched};
 use workalike::prelude::*;
 
 /// What such members are called in the rows.
@@ -37,7 +37,12 @@ pub(crate) fn rows() -> Result<()> {
             Ok(())
         })?;
         if reports {
-            print("data_parallel", &format!("{}, {} rows, {members} GPUs", work.name, rows * members), FORM, times);
+            print(
+                "data_parallel",
+                &format!("{}, {} rows, {members} GPUs", work.name, rows * members),
+                FORM,
+                times,
+            );
         }
     }
     Ok(())

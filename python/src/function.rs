@@ -143,7 +143,8 @@ impl PyFunction {
         fast_math: bool,
         deterministic: bool,
     ) -> PyResult<PySimulator> {
-        let seat = MemberSeat { group, rank, size, all_gather, patience, own_parts, in_main_memory, compared_every };
+        let seat =
+            MemberSeat { group, rank, size, all_gather, patience, own_parts, in_main_memory, compared_every };
         seat.optimize(py, &self.function, device, [strict, fast_math, deterministic])
     }
 

@@ -59,7 +59,8 @@ impl MemberSeat<'_> {
             })
             .map_err(|error| error.to_string())
         };
-        let seat = by_gathering(self.rank, self.size, patience, gather).map_err(|error| raised(error.into()))?;
+        let seat =
+            by_gathering(self.rank, self.size, patience, gather).map_err(|error| raised(error.into()))?;
         let mut own = member(self.group, seat, device);
         if self.own_parts {
             own = own.with_own_parts();

@@ -36,6 +36,31 @@ def test_members_train_like_one_device(members):
     assert sim.sync_from_parent() == []
 
 
+def test_methods_of_a_group():
+    """A group has several methods over one state, as a Simulator has."""
+    one = classifier()
+    x = wa.matrix("x")
+    predict = wa.function([x], wa.dot(x, one.shared("w")).argmax(1), name="predict")
+    parallel = one.data_parallel("g", ["x", "y"])
+    sim = parallel.optimize_group("g", ["host", "host"], compared_every=2, in_main_memory=True)
+    sim.add_method("predict", predict.data_parallel("g", ["x"]))
+    assert sim.methods == [parallel.name, "predict"] and "predict" in repr(sim["predict"])
+    x, y = RANDOM.normal(size=(12, 5)).astype("float32"), np.arange(12) % 3
+    one.run_n(3, x, y)
+    sim[parallel.name].run_n(2, x, y)
+    sim(x, y)
+    np.testing.assert_array_equal(sim["predict"](x), predict(x))
+    # On the host calls are always divided.
+    assert sim.divides(x, y)
+    with pytest.raises(KeyError, match="no method other"):
+        sim["other"]
+    with pytest.raises(wa.Error, match="multiple of 2"):
+        sim["predict"](x[:3])
+    np.testing.assert_array_equal(sim["predict"](x=x), predict(x))
+    always = parallel.optimize_group("g", ["host"], always_divided=True)
+    assert always.size == 1 and len(always(x, y)) == 2
+
+
 def test_collectives():
     x = wa.vector("x")
     outputs = [
@@ -133,9 +158,11 @@ def test_gatherings_that_fail():
         member(failing)
     with pytest.raises(wa.Error, match="1 members' bytes, not 2"):
         member(lambda own: [own])
+    with pytest.raises(OverflowError):
+        member(lambda own: [own, own], compared_every=-1)
     with pytest.raises(wa.Error, match="gather failed: TypeError"):
         member(lambda own: 3)
-    with pytest.raises(wa.Error, match="below 2"):
+    with pytest.raises(wa.GroupError, match="below 2"):
         member(lambda own: [own, own], rank=2)
     with pytest.raises(ValueError, match="patience"):
         member(lambda own: [own, own], patience=-1)

@@ -34,8 +34,8 @@ pub struct LocalGroup<O> {
 /// The group that a Function calls `name`, with one member for each of these devices. The result, a
 /// [`GroupSimulator`], is called like the Function.
 ///
-/// The members are threads of this process; between GPUs NCCL carries the arrays, where it is installed. For
-/// a process for each device, see [`member`](crate::engine::member).
+/// The members are threads of this process. GPUs write arrays to each other's memory, or NCCL carries them,
+/// where it is installed. For a process for each device, see [`member`](crate::engine::member).
 ///
 /// ```
 /// use workalike::prelude::*;

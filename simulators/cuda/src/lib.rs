@@ -35,7 +35,7 @@
 //!
 //! **Requirements.** A driver for CUDA 12.3 or later, and NVRTC of CUDA 12 or 13. Without cuBLASLt and cuBLAS
 //! the engine's own kernels multiply matrices. Without cuSOLVER linear algebra runs on the host, without
-//! cuFFT Fourier transforms do. Members of a group exchange arrays by NCCL, or in one process through each
+//! cuFFT Fourier transforms do. Members of a group exchange arrays by NCCL, or through each
 //! other's memory; otherwise through main memory.
 //! `WORKALIKE_CUDA_LIBS` may name folders, those of Python wheels for instance, in which to look for NVRTC,
 //! cuBLASLt and cuBLAS. One of the `cuda-*` features picks the bindings; the default serves 12.x and 13.x

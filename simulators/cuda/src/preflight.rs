@@ -164,6 +164,8 @@ pub(crate) fn library<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
 
     #[test]
     fn answers_are_words_and_do_not_change() {
@@ -174,6 +176,33 @@ mod tests {
             assert!(!answer.why.is_empty() && !answer.help.is_empty());
         }
         assert_eq!(driver().err(), driver().err());
+    }
+
+    /// The functions of the driver that the files of a folder call.
+    fn called(folder: &Path, names: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                called(&path, names);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                for rest in text.split("sys::cu").skip(1) {
+                    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                    if rest.starts_with(char::is_uppercase) && rest[end..].starts_with('(') {
+                        names.insert(format!("cu{}", &rest[..end]));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_driver_is_asked_for_what_is_called() {
+        let mut names = BTreeSet::new();
+        called(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut names);
+        assert!(names.contains("cuLaunchKernelEx") && names.len() > 20, "{names:?}");
+        let unknown: Vec<_> = names.iter().filter(|name| !DRIVER_SYMBOLS.contains(&name.as_str())).collect();
+        assert!(unknown.is_empty(), "{unknown:?} are called and not asked for");
     }
 
     #[test]

@@ -1,23 +1,21 @@
 //! Exchanges of GPUs that reach each other's memory, by a kernel of ours: see `mailbox.cu`.
 //!
-//! The members must be in one process, each on a GPU that can access the memory of all the others. Then any
-//! reduction of any dtype is exchanged, with the bits that the members get in main memory: folded in the
+//! The members must be on one host, each on a GPU that can access the memory of all the others, in one process
+//! or in several. Then any reduction of any dtype is exchanged, with the bits that the members get in main memory: folded in the
 //! order of ranks. Each member sends all others what they need at once, so it is for small arrays; larger
 //! sums are NCCL's, where it is installed.
+
+mod memory;
 
 use super::CheckAt;
 use super::communicator::kernel_of;
 use crate::capture::CudaLaunch;
-use crate::context::{OrDriver, PrimaryContext, Queue, lock};
-use crate::vendor::streams::fill;
+use crate::context::PrimaryContext;
+use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::{self, CUdeviceptr, CUresult};
-use cudarc::driver::{CudaFunction, result};
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, Weak};
+use memory::{Mailbox, PROCESS, turns_at};
+use std::sync::{Arc, LazyLock};
 use workalike_device::group::{Collective, CollectiveArray, CollectiveKind, Group, GroupError, gather};
-use workalike_device::{DeviceError, DeviceResult};
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
 
@@ -41,24 +39,36 @@ pub(super) fn has(op: &Collective) -> bool {
     op.arrays.len() <= MOST_ARRAYS
 }
 
-/// Whether all members are in this process, on GPUs that can access each other's memory. All members call
-/// this at the same time, and get the same.
-pub(super) fn reach_each_other(context: &PrimaryContext, group: &Arc<dyn Group>) -> Result<bool, GroupError> {
-    // What tells this process from others, on whatever host.
-    static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
-    let own = [*PROCESS, context.cuda.ordinal() as u64].map(u64::to_le_bytes).concat();
-    let all = gather(group, &own)?;
-    let (words, _) = all.as_chunks::<8>();
-    let (members, _) = words.as_chunks::<2>();
-    let reaches = |[process, ordinal]: &[[u8; 8]; 2]| {
-        let ordinal = u64::from_le_bytes(*ordinal) as usize;
-        u64::from_le_bytes(*process) == *PROCESS
-            && (ordinal == context.cuda.ordinal() || can_access(context.cuda.ordinal(), ordinal))
+/// Whether the GPUs of all members can access each other's memory. All members call this at the same time,
+/// and get the same. The context must be current.
+pub(super) fn reach_each_other(
+    context: &Arc<PrimaryContext>,
+    group: &Arc<dyn Group>,
+) -> Result<bool, GroupError> {
+    let own = [*PROCESS, *HOST, context.cuda.ordinal() as u64];
+    let all = gather(group, &own.map(u64::to_le_bytes).concat())?;
+    let words: Vec<u64> = all.as_chunks().0.iter().copied().map(u64::from_le_bytes).collect();
+    let (members, _) = words.as_chunks::<3>();
+    // Another process may call a GPU by another number: whether it can be reached is tried then.
+    let may_reach = |&[process, host, ordinal]: &[u64; 3]| match process == *PROCESS {
+        true => ordinal == own[2] || can_access(context.cuda.ordinal(), ordinal as usize),
+        false => host == *HOST && host != 0,
     };
-    let few = members.len() <= MOST_MEMBERS;
-    let reaches_all = few && members.iter().all(reaches);
-    Ok(gather(group, &[reaches_all.into()])?.iter().all(|reaches| *reaches == 1))
+    let may_reach_all = members.len() <= MOST_MEMBERS && members.iter().all(may_reach);
+    if gather(group, &[may_reach_all.into()])?.contains(&0) {
+        return Ok(false);
+    }
+    let is_one_process = members.iter().all(|[process, ..]| *process == *PROCESS);
+    Ok(is_one_process || memory::meet(context, group)?.is_some())
 }
+
+/// What tells this host from others, until it is started again; 0 if it is not known.
+static HOST: LazyLock<u64> = LazyLock::new(|| {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    boot.chars()
+        .filter_map(|digit| digit.to_digit(16))
+        .fold(0, |all, digit| all.rotate_left(4) ^ u64::from(digit))
+});
 
 /// Whether a GPU can access the memory of another. The driver's devices are their ordinals.
 fn can_access(own: usize, other: usize) -> bool {
@@ -68,52 +78,10 @@ fn can_access(own: usize, other: usize) -> bool {
     asked == CUresult::CUDA_SUCCESS && can != 0
 }
 
-/// The memory of a mailbox, then of the turns of each block.
-#[derive(Debug)]
-struct MailboxMemory {
-    context: Arc<PrimaryContext>,
-    address: CUdeviceptr,
-}
-
-/// The mailboxes of this process, in which members find those of others.
-static MAILBOXES: LazyLock<Mutex<HashMap<u64, Weak<MailboxMemory>>>> = LazyLock::new(Mutex::default);
-
-impl MailboxMemory {
-    /// Zeros, for so many members. The context must be current.
-    fn new(context: &Arc<PrimaryContext>, members: usize) -> DeviceResult<MailboxMemory> {
-        let bytes = MailboxMemory::turns(members) + BLOCKS * size_of::<u32>() as u64;
-        let _quiet = context.gate.quiet_if_any();
-        // Pooled memory would not be other GPUs' too.
-        // SAFETY: the context is current. The size is a few MiB.
-        let address = unsafe { result::malloc_sync(bytes as usize) }.or_driver(&context.id, "cuMemAlloc")?;
-        let memory = MailboxMemory { context: context.clone(), address };
-        let queue = Queue::new(context.clone())?;
-        fill(&context.id, address, 0, bytes, queue.stream.cu_stream())?;
-        queue.synchronize()?;
-        Ok(memory)
-    }
-
-    /// The byte at which the turns start.
-    fn turns(members: usize) -> u64 {
-        2 * members as u64 * BLOCKS * THREADS * SLOT
-    }
-}
-
-impl Drop for MailboxMemory {
-    fn drop(&mut self) {
-        if self.context.enter_drop() {
-            let _quiet = self.context.gate.quiet_if_any();
-            // SAFETY: it came from cuMemAlloc and is freed once. No kernel uses it: members hold all
-            // mailboxes that their kernels use.
-            self.context.park(unsafe { result::free_sync(self.address) });
-        }
-    }
-}
-
 /// The mailboxes of all members, as one of them uses them.
 pub(super) struct Mailboxes {
     /// By rank.
-    all: Vec<Arc<MailboxMemory>>,
+    all: Vec<Mailbox>,
     rank: usize,
     exchange: CudaFunction,
 }
@@ -125,26 +93,10 @@ impl Mailboxes {
         context: &Arc<PrimaryContext>,
         group: &Arc<dyn Group>,
     ) -> Result<Mailboxes, GroupError> {
-        let driver = |error: DeviceError| failure("a call of CUDA", error);
-        let exchange = kernel_of(context, KERNEL, "exchange").map_err(driver)?;
-        let own = Arc::new(MailboxMemory::new(context, group.size()).map_err(driver)?);
-        let id = {
-            static NEXT: AtomicU64 = AtomicU64::new(0);
-            let id = NEXT.fetch_add(1, Ordering::Relaxed);
-            let mut known = lock(&MAILBOXES);
-            known.retain(|_, memory| memory.strong_count() > 0);
-            known.insert(id, Arc::downgrade(&own));
-            id
-        };
-        let ids = gather(group, &id.to_le_bytes())?;
-        let find = |id: &[u8; 8]| lock(&MAILBOXES).get(&u64::from_le_bytes(*id)).and_then(Weak::upgrade);
-        let found = ids.as_chunks().0.iter().map(find).collect::<Option<Vec<Arc<MailboxMemory>>>>();
-        let all = found.ok_or_else(|| failure("finding a mailbox", "a member has left"))?;
-        for other in all.iter().filter(|other| !Arc::ptr_eq(&other.context, context)) {
-            enable_access(context, &other.context).map_err(driver)?;
-        }
-        // From now on all of them may be written to.
-        gather(group, &[])?;
+        let loaded = kernel_of(context, KERNEL, "exchange");
+        let exchange = loaded.map_err(|error| failure("a call of CUDA", error))?;
+        let all = memory::meet(context, group)?;
+        let all = all.ok_or_else(|| failure("finding a mailbox", "it cannot be accessed any more"))?;
         Ok(Mailboxes { all, rank: group.rank(), exchange })
     }
 
@@ -162,9 +114,9 @@ impl Mailboxes {
             return Err(failure("an exchange", format!("{} operands", at.len())));
         }
         let size = self.all.len();
-        let turns = self.all[self.rank].address + MailboxMemory::turns(size);
+        let turns = self.all[self.rank].address() + turns_at(size);
         let mut args = vec![words, turns];
-        args.extend(self.all.iter().map(|memory| memory.address));
+        args.extend(self.all.iter().map(Mailbox::address));
         args.resize(2 + MOST_MEMBERS, 0);
         args.extend(check.map_or([0; 3], |check| [check.status, check.report as u64, check.taken]));
         args.extend([pair(self.rank as u32, size as u32), pair(arrays.len() as u32, 0)]);
@@ -179,16 +131,6 @@ impl Mailboxes {
         let blocks = units.div_ceil(THREADS).clamp(1, BLOCKS) as u32;
         let launch = CudaLaunch::printed(self.exchange.cu_function(), (blocks, THREADS as u32), args);
         Ok(CudaLaunch { packed: true, ..launch })
-    }
-}
-
-/// Lets the kernels of a context, which must be current, access another's memory.
-fn enable_access(context: &PrimaryContext, other: &PrimaryContext) -> DeviceResult<()> {
-    let _quiet = context.gate.quiet_if_any();
-    // SAFETY: both contexts are primary ones, which are kept until the process ends.
-    match unsafe { sys::cuCtxEnablePeerAccess(other.cuda.cu_ctx(), 0) } {
-        CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => Ok(()),
-        status => status.or_driver(&context.id, "cuCtxEnablePeerAccess"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A member of a group whose arrays go from GPU to GPU.
 
 use super::communicator::{Carriers, Communicator};
-use super::mailbox::reach_each_other;
+use super::mailbox::{failure, reach_each_other};
 use super::nccl;
 use crate::context::{PrimaryContext, lock};
 use std::fmt;
@@ -41,6 +41,7 @@ impl DirectTransport for GpuTransport {
     fn join(&self, group: &Arc<dyn Group>) -> Result<Arc<dyn Group>, GroupError> {
         // All members have the same version, or none.
         let nccl = nccl::version().is_some();
+        self.context.enter().map_err(|error| failure("a call of CUDA", error))?;
         let carriers = Carriers { nccl, mailboxes: reach_each_other(&self.context, group)? };
         if !carriers.nccl && !carriers.mailboxes {
             return Ok(group.clone());
