@@ -115,8 +115,8 @@ pub(crate) fn training(
     Ok((divided, steps_of(work.steps, &mut *run)?))
 }
 
-/// Microseconds of a step, by runs of so many and of three times as many: the difference leaves out the copies of the
-/// inputs and of the result.
+/// Microseconds of a step, by runs of so many and of three times as many: the difference leaves out the
+/// copies of the inputs and of the result.
 pub(crate) fn steps_of(steps: u64, mut run: impl FnMut(u64) -> Result<()>) -> Result<Vec<f64>> {
     let mut timed = |steps| -> Result<f64> {
         let start = Instant::now();

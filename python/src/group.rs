@@ -205,8 +205,8 @@ impl PyGroupSimulator {
         self.called(py, &method, (args, kwargs), |members, name, args| members.run_method_n(name, n, args))
     }
 
-    /// Whether the members divide a call with these arguments: on GPUs of one kind each member computes all of
-    /// it, if that takes less time than exchanges would.
+    /// Whether the members divide a call with these arguments: on GPUs of one kind each member computes all
+    /// of it, if that takes less time than exchanges would.
     #[pyo3(signature = (*args, **kwargs))]
     fn divides(
         &self,

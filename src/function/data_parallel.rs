@@ -72,7 +72,9 @@ impl Function {
         let roots: Vec<VarId> = graph.roots().collect();
         let held = graph.interpret(&roots, leaf, |node, inputs| {
             let _scope = node.place.map(source_location::enter_at);
-            sharded(&node.op, &Shards { inputs, group })
+            let outputs = sharded(&node.op, &Shards { inputs, group })?;
+            let whole = node.outputs.iter().map(|&id| &graph.var(id).ty);
+            Ok(outputs.into_iter().zip(whole).map(|(output, whole)| output.of_type(whole)).collect())
         })?;
         let values = held.iter().map(|held| held.gathered(group)).collect::<Result<Vec<_>>>()?;
         let divided = self.with_expressions(&inputs, values)?;

@@ -5,7 +5,8 @@ use super::callable::{Function, InputSpec};
 use crate::error::Result;
 use crate::graph::source_location;
 use crate::graph::{Def, FunctionGraph, Node, VarId, Variable};
-use crate::ops::{CollectiveKind, CollectiveOp, OwnPart};
+use crate::ops::specify_shape::SpecifyShape;
+use crate::ops::{CollectiveKind, CollectiveOp, OwnPart, with_extents};
 
 /// A Function of parts.
 #[derive(Debug)]
@@ -61,7 +62,9 @@ impl Function {
         };
         let leaf = |def: &Def| {
             let own = FunctionGraph::leaf(def, inputs, &shared)?;
-            axis_of(def).map_or(Ok(own.clone()), |axis| own.try_all_gather(axis as isize, group))
+            let (Some(axis), Def::Input(at)) = (axis_of(def), def) else { return Ok(own) };
+            let whole = &self.inputs()[*at as usize].ty.shape;
+            with_extents(own.try_all_gather(axis as isize, group)?, whole)
         };
         let roots: Vec<VarId> = graph.roots().collect();
         graph.interpret(&roots, leaf, |node, given| {
@@ -85,7 +88,9 @@ fn own_part<'g>(graph: &'g FunctionGraph, node: &'g Node, group: &str) -> Option
 
 /// Takes the member's rows in the place of gathered ones; whether it did.
 fn joined_rows(output: &mut Variable, group: &str) -> bool {
-    let rows = output.owner().and_then(|(apply, _)| {
+    let of_known_extents = output.owner().filter(|(apply, _)| apply.op.downcast::<SpecifyShape>().is_some());
+    let gathered = of_known_extents.map_or_else(|| output.clone(), |(apply, _)| apply.inputs[0].clone());
+    let rows = gathered.owner().and_then(|(apply, _)| {
         let gather = apply.op.downcast::<CollectiveOp>()?;
         (gather.kind == CollectiveKind::AllGather && gather.group.name == group)
             .then(|| apply.inputs[0].clone())

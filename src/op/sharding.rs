@@ -3,7 +3,7 @@
 
 use super::Op;
 use crate::error::Result;
-use crate::graph::Variable;
+use crate::graph::{TensorType, Variable};
 use std::sync::Arc;
 use workalike_kernels::nest::Fold;
 
@@ -25,6 +25,8 @@ pub struct MemberArray {
     pub variable: Variable,
     /// How it belongs to the array.
     pub sharding: Sharding,
+    /// The extents of all of it that are known: a part has fewer, and so has what is gathered of parts.
+    pub(crate) extents: Vec<Option<usize>>,
     /// All of it, where this member has that too without asking others.
     pub(crate) whole: Option<Variable>,
     /// What made a term of a sum from another term, if it may as well be applied to the sum.
@@ -43,7 +45,12 @@ pub(crate) struct TermOp {
 
 impl MemberArray {
     pub(crate) fn new(variable: Variable, sharding: Sharding) -> MemberArray {
-        MemberArray { variable, sharding, whole: None, made_by: None }
+        MemberArray { variable, sharding, extents: Vec::new(), whole: None, made_by: None }
+    }
+
+    /// The member's array, all of which has this type.
+    pub(crate) fn of_type(self, whole: &TensorType) -> MemberArray {
+        MemberArray { extents: whole.shape.to_vec(), ..self }
     }
 
     /// An array that each member has.

@@ -115,7 +115,7 @@ pub use search::{SearchSorted, Side};
 pub use segments::Bins;
 pub use shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
 pub use shape_argument::{IntoSize, Size, like};
-pub(crate) use sharding::sharded;
+pub(crate) use sharding::{sharded, with_extents};
 pub use softmax::{Softmax, categorical_crossentropy, log_softmax, softmax};
 pub use sort::{Sort, Sorted};
 pub use special::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve, owens_t, polygamma};

@@ -7,6 +7,7 @@ use super::collectives::{CollectiveOp, GroupPlace, own_part, own_part_or_one};
 use super::creation::arange;
 use super::methods::fail;
 use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent, ShapeOf};
+use super::specify_shape::SpecifyShape;
 use crate::error::Result;
 use crate::graph::{Variable, ancestors, source_location};
 use crate::op::{MemberArray, Op, ShardedOutputs, Sharding, Shards, TermOp};
@@ -40,7 +41,8 @@ pub(crate) fn sharded_by(
         let inputs: Vec<MemberArray> = apply.inputs.iter().map(|input| held(&stands, input)).collect();
         let outputs = sharded(&apply.op, &Shards { inputs: &inputs, group })?;
         for (index, output) in outputs.into_iter().enumerate() {
-            stands.insert(Variable::output(apply, index).key(), output);
+            let whole = Variable::output(apply, index);
+            stands.insert(whole.key(), output.of_type(whole.ty()));
         }
     }
     Ok(roots.iter().map(|root| held(&stands, root)).collect())
@@ -69,15 +71,17 @@ impl MemberArray {
         if let Some(TermOp { op, inputs, .. }) = self.made_by.as_deref() {
             let whole = inputs.iter().map(|input| input.gathered(group)).collect::<Result<Vec<_>>>()?;
             let applied = Variable::apply_at(op.clone(), &whole, source_location::here())?;
-            return applied.into_iter().next().ok_or_else(|| fail("shard", "an op without an output".into()));
+            let none = || fail("shard", "an op without an output".into());
+            return with_extents(applied.into_iter().next().ok_or_else(none)?, &self.extents);
         }
-        match self.sharding {
-            Sharding::Replicated => Ok(self.variable.clone()),
-            Sharding::Sharded(axis) => self.variable.try_all_gather(axis as isize, group),
+        let whole = match self.sharding {
+            Sharding::Replicated => self.variable.clone(),
+            Sharding::Sharded(axis) => self.variable.try_all_gather(axis as isize, group)?,
             Sharding::Partial(fold) => {
-                CollectiveOp::apply(CollectiveKind::AllReduce(fold), group, &self.variable)
+                CollectiveOp::apply(CollectiveKind::AllReduce(fold), group, &self.variable)?
             }
-        }
+        };
+        with_extents(whole, &self.extents)
     }
 
     /// The member's part along an axis.
@@ -96,6 +100,15 @@ impl MemberArray {
     /// Whether the array is known to have extent 1 along an axis, where it broadcasts.
     fn broadcasts(&self, axis: usize) -> bool {
         self.sharding != Sharding::Sharded(axis) && self.variable.ty().shape.get(axis) == Some(&Some(1))
+    }
+}
+
+/// An array that was gathered, with the extents that its type knew before it was divided.
+pub(crate) fn with_extents(gathered: Variable, known: &[Option<usize>]) -> Result<Variable> {
+    let mut extents = gathered.ty().shape.iter().zip(known);
+    match extents.any(|(now, before)| now.is_none() && before.is_some()) {
+        true => Variable::apply1(SpecifyShape { extents: known.to_vec() }, &[gathered]),
+        false => Ok(gathered),
     }
 }
 

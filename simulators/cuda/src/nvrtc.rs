@@ -67,8 +67,10 @@ pub(crate) fn modules(
     missing.sort_unstable();
     missing.dedup();
     let mut images = HashMap::new();
-    let at_once = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(AT_ONCE));
-    for some in missing.chunks(at_once.max(2)).filter(|some| some.len() > 1) {
+    // Not where nothing is missing, as in each recording of a fill: it reads files of the system.
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let at_once = if missing.is_empty() { AT_ONCE } else { cores().clamp(2, AT_ONCE) };
+    for some in missing.chunks(at_once).filter(|some| some.len() > 1) {
         let compile = |source: &String| compile(&context.id, source, options, context.capability);
         std::thread::scope(|scope| {
             let threads: Vec<_> = some

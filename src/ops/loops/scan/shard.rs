@@ -169,7 +169,9 @@ impl ShardedLoop<'_> {
         for ((input, part), value) in self.inputs.iter().zip(self.body.parts()).zip(changing) {
             let stand = match (part, value) {
                 (BodyInput::Constant(_), _) | (_, None) => self.given(part).clone(),
-                (_, Some(value)) => MemberArray::new(value.clone(), self.held(part, carried)),
+                (_, Some(value)) => {
+                    MemberArray::new(value.clone(), self.held(part, carried)).of_type(input.ty())
+                }
             };
             stands.insert(input.key(), stand);
         }

@@ -13,19 +13,19 @@ use workalike_suite::wide::Wide;
 
 /// A loop of random body.
 #[derive(Clone, Debug)]
-struct Case {
-    rows: usize,
-    columns: usize,
-    trips: usize,
+pub(crate) struct Case {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) trips: usize,
     /// Whether it also reads the value of two iterations before.
-    two_taps: bool,
+    pub(crate) two_taps: bool,
     reversed: bool,
     /// Whether there is a loop of another body beside it.
     beside: bool,
-    steps: Vec<Grow>,
+    pub(crate) steps: Vec<Grow>,
 }
 
-fn case() -> impl Strategy<Value = Case> {
+pub(crate) fn case() -> impl Strategy<Value = Case> {
     let columns = prop_oneof![1usize..7, Just(64usize), Just(300)];
     let steps = prop::collection::vec(grow(), 1..14);
     let flags = [any::<bool>(), any::<bool>(), any::<bool>()];
@@ -56,12 +56,12 @@ fn iteration(case: &Case, given: &[Variable], constants: &[Variable]) -> [Variab
 /// Makes a loop, or its iterations, of a sequence, what is before the first iteration, and constants.
 type Make = fn(&Case, &Variable, &Variable, &[Variable]) -> Results;
 
-struct Results {
-    history: Variable,
-    other: Variable,
+pub(crate) struct Results {
+    pub(crate) history: Variable,
+    pub(crate) other: Variable,
 }
 
-fn looped(case: &Case, xs: &Variable, before: &Variable, constants: &[Variable]) -> Results {
+pub(crate) fn looped(case: &Case, xs: &Variable, before: &Variable, constants: &[Variable]) -> Results {
     let taps = if case.two_taps { vec![-2, -1] } else { vec![-1] };
     let scan = Scan::new().sequence(xs).recurrent_taps(before, taps);
     let scan = if case.reversed { scan.reversed() } else { scan };

@@ -1,9 +1,9 @@
 //! Exchanges of GPUs that reach each other's memory, by a kernel of ours: see `mailbox.cu`.
 //!
-//! The members must be on one host, each on a GPU that can access the memory of all the others, in one process
-//! or in several. Then any reduction of any dtype is exchanged, with the bits that the members get in main memory: folded in the
-//! order of ranks. Each member sends all others what they need at once, so it is for small arrays; larger
-//! sums are NCCL's, where it is installed.
+//! The members must be on one host, each on a GPU that can access the memory of all the others, in one
+//! process or in several. Then any reduction of any dtype is exchanged, with the bits that the members get in
+//! main memory: folded in the order of ranks. Each member sends all others what they need at once, so it is
+//! for small arrays; larger sums are NCCL's, where it is installed.
 
 mod memory;
 
@@ -59,7 +59,7 @@ pub(super) fn reach_each_other(
         return Ok(false);
     }
     let is_one_process = members.iter().all(|[process, ..]| *process == *PROCESS);
-    Ok(is_one_process || memory::meet(context, group)?.is_some())
+    Ok(is_one_process || memory::meet(context, group, 0)?.is_some())
 }
 
 /// What tells this host from others, until it is started again; 0 if it is not known.
@@ -95,7 +95,7 @@ impl Mailboxes {
     ) -> Result<Mailboxes, GroupError> {
         let loaded = kernel_of(context, KERNEL, "exchange");
         let exchange = loaded.map_err(|error| failure("a call of CUDA", error))?;
-        let all = memory::meet(context, group)?;
+        let all = memory::meet(context, group, group.size())?;
         let all = all.ok_or_else(|| failure("finding a mailbox", "it cannot be accessed any more"))?;
         Ok(Mailboxes { all, rank: group.rank(), exchange })
     }

@@ -29,22 +29,25 @@ pub(super) struct MailboxMemory {
 }
 
 impl MailboxMemory {
-    /// Zeros, for so many members. The context must be current.
-    fn new(context: &Arc<PrimaryContext>, members: usize) -> DeviceResult<MailboxMemory> {
+    /// Zeros, with slots for so many members. The context must be current.
+    fn new(context: &Arc<PrimaryContext>, slots: usize) -> DeviceResult<MailboxMemory> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // No two of a host have the same.
         let number = PROCESS.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
-        let bytes = number_at(members) + size_of::<u64>() as u64;
-        let _quiet = context.gate.quiet_if_any();
-        // Pooled memory would not be other GPUs' too.
-        // SAFETY: the context is current. The size is a few MiB.
-        let address = unsafe { result::malloc_sync(bytes as usize) }.or_driver(&context.id, "cuMemAlloc")?;
+        let bytes = number_at(slots) + size_of::<u64>() as u64;
+        let allocated = {
+            let _quiet = context.gate.quiet_if_any();
+            // Pooled memory would not be other GPUs' too.
+            // SAFETY: the context is current. The size is a few MiB.
+            unsafe { result::malloc_sync(bytes as usize) }
+        };
+        let address = allocated.or_driver(&context.id, "cuMemAlloc")?;
         let memory =
             MailboxMemory { context: context.clone(), address, number, exported: AtomicBool::new(false) };
         let queue = Queue::new(context.clone())?;
         let stream = queue.stream.cu_stream();
         fill(&context.id, address, 0, bytes, stream)?;
-        let (word, at) = (number.to_le_bytes(), address + number_at(members));
+        let (word, at) = (number.to_le_bytes(), address + number_at(slots));
         // SAFETY: the memory has 8 bytes there. The call has read `word`, which is pageable, when it returns.
         unsafe { sys::cuMemcpyHtoDAsync_v2(at, word.as_ptr().cast(), word.len(), stream) }
             .or_driver(&context.id, "cuMemcpyHtoDAsync")?;
@@ -79,14 +82,14 @@ impl Drop for MailboxMemory {
     }
 }
 
-/// The byte of a mailbox for so many members at which the turns start.
-pub(super) fn turns_at(members: usize) -> u64 {
-    2 * members as u64 * BLOCKS * THREADS * SLOT
+/// The byte of a mailbox with slots for so many members at which the turns start.
+pub(super) fn turns_at(slots: usize) -> u64 {
+    2 * slots as u64 * BLOCKS * THREADS * SLOT
 }
 
 /// The byte at which its number is.
-fn number_at(members: usize) -> u64 {
-    turns_at(members) + BLOCKS * size_of::<u32>() as u64
+fn number_at(slots: usize) -> u64 {
+    turns_at(slots) + BLOCKS * size_of::<u32>() as u64
 }
 
 /// A mailbox of another process, as a context of this one sees it.
@@ -101,20 +104,22 @@ impl OpenedMemory {
     fn open(
         context: &Arc<PrimaryContext>,
         card: &Card,
-        members: usize,
+        slots: usize,
     ) -> DeviceResult<Option<OpenedMemory>> {
         let handle = CUipcMemHandle { reserved: card.handle.map(|byte| byte as core::ffi::c_char) };
         let lazy = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS as u32;
-        let _quiet = context.gate.quiet_if_any();
         let mut address = 0;
-        // SAFETY: writes an address. A handle that is none of this host's is refused.
-        let opened = unsafe { sys::cuIpcOpenMemHandle_v2(&mut address, handle, lazy) };
+        let opened = {
+            let _quiet = context.gate.quiet_if_any();
+            // SAFETY: writes an address. A handle that is none of this host's is refused.
+            unsafe { sys::cuIpcOpenMemHandle_v2(&mut address, handle, lazy) }
+        };
         if opened != CUresult::CUDA_SUCCESS {
             return Ok(None);
         }
         let memory = OpenedMemory { context: context.clone(), address };
         let queue = Queue::new(context.clone())?;
-        let (mut word, at) = ([0; 8], address + number_at(members));
+        let (mut word, at) = ([0; 8], address + number_at(slots));
         // SAFETY: all members' mailboxes have the same size, with 8 bytes there; `word` outlives the wait.
         unsafe {
             sys::cuMemcpyDtoHAsync_v2(word.as_mut_ptr().cast(), at, word.len(), queue.stream.cu_stream())
@@ -177,14 +182,16 @@ fn words(bytes: &[u8; Card::BYTES]) -> [u64; 2] {
     [0, 8].map(|start| u64::from_le_bytes(std::array::from_fn(|at| bytes[start + at])))
 }
 
-/// Makes this member's mailbox and finds those of the others, by rank; all members do the same now. `None`
-/// for all if one of them does not reach another's. The context must be current.
+/// Makes this member's mailbox, with slots for so many members, and finds those of the others, by rank; all
+/// members do the same now. `None` for all if one of them does not reach another's. The context must be
+/// current.
 pub(super) fn meet(
     context: &Arc<PrimaryContext>,
     group: &Arc<dyn Group>,
+    slots: usize,
 ) -> Result<Option<Vec<Mailbox>>, GroupError> {
     let driver = |error: DeviceError| failure("a call of CUDA", error);
-    let own = Arc::new(MailboxMemory::new(context, group.size()).map_err(driver)?);
+    let own = Arc::new(MailboxMemory::new(context, slots).map_err(driver)?);
     {
         let mut known = lock(&MAILBOXES);
         known.retain(|_, memory| memory.strong_count() > 0);
@@ -194,7 +201,7 @@ pub(super) fn meet(
     let is_one = processes.chunks_exact(8).all(|process| process == PROCESS.to_le_bytes());
     let handle = if is_one { [0; HANDLE] } else { own.export() };
     let cards = gather(group, &Card { process: *PROCESS, number: own.number, handle }.bytes())?;
-    let find = |card: &[u8; Card::BYTES]| find(context, &Card::of(card), group.size());
+    let find = |card: &[u8; Card::BYTES]| find(context, &Card::of(card), slots);
     let found = cards.as_chunks().0.iter().map(find).collect::<Result<Option<Vec<Mailbox>>, _>>()?;
     // From now on all of them may be written to.
     let all_found = gather(group, &[found.is_some().into()])?.iter().all(|found| *found == 1);
@@ -202,10 +209,10 @@ pub(super) fn meet(
 }
 
 /// A member's mailbox, which the kernels of a context can access from now on.
-fn find(context: &Arc<PrimaryContext>, card: &Card, members: usize) -> Result<Option<Mailbox>, GroupError> {
+fn find(context: &Arc<PrimaryContext>, card: &Card, slots: usize) -> Result<Option<Mailbox>, GroupError> {
     let driver = |error: DeviceError| failure("a call of CUDA", error);
     if card.process != *PROCESS {
-        let opened = OpenedMemory::open(context, card, members).map_err(driver)?;
+        let opened = OpenedMemory::open(context, card, slots).map_err(driver)?;
         return Ok(opened.map(Mailbox::Elsewhere));
     }
     let memory = lock(&MAILBOXES).get(&card.number).and_then(Weak::upgrade);
