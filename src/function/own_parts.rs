@@ -5,6 +5,7 @@ use super::callable::{Function, InputSpec};
 use crate::error::Result;
 use crate::graph::source_location;
 use crate::graph::{Def, FunctionGraph, Node, VarId, Variable};
+use crate::op::OpGroup;
 use crate::ops::specify_shape::SpecifyShape;
 use crate::ops::{CollectiveKind, CollectiveOp, OwnPart, with_extents};
 
@@ -80,9 +81,15 @@ impl Function {
     }
 }
 
+/// Whether it is the group, and [`Function::data_parallel`] made the op, not a user.
+fn divides(of: &OpGroup, group: &str) -> bool {
+    of.divides && of.name == group
+}
+
 /// The node's op, if it takes the member's part of an array of the group, and that array.
 fn own_part<'g>(graph: &'g FunctionGraph, node: &'g Node, group: &str) -> Option<(&'g OwnPart, &'g Def)> {
-    let part = node.op.downcast::<OwnPart>().filter(|part| part.group.name == group && !part.unless_one)?;
+    let part =
+        node.op.downcast::<OwnPart>().filter(|part| divides(&part.group, group) && !part.unless_one)?;
     Some((part, &graph.var(*node.inputs.first()?).def))
 }
 
@@ -92,7 +99,7 @@ fn joined_rows(output: &mut Variable, group: &str) -> bool {
     let gathered = of_known_extents.map_or_else(|| output.clone(), |(apply, _)| apply.inputs[0].clone());
     let rows = gathered.owner().and_then(|(apply, _)| {
         let gather = apply.op.downcast::<CollectiveOp>()?;
-        (gather.kind == CollectiveKind::AllGather && gather.group.name == group)
+        (gather.kind == CollectiveKind::AllGather && divides(&gather.group, group))
             .then(|| apply.inputs[0].clone())
     });
     rows.map(|rows| *output = rows).is_some()

@@ -5,14 +5,15 @@
 use super::function_graph::{Def, FunctionGraph};
 use crate::error::Result;
 use crate::op::Op;
+use std::collections::BTreeSet;
 
 impl FunctionGraph {
-    /// For each Var whether all members have the same value, given for which inputs and shared variables that
-    /// holds.
+    /// For each Var whether all members of a group have the same value, given for which inputs and shared
+    /// variables that holds.
     ///
     /// # Errors
     /// If members may take different ways, one of which exchanges arrays: names the node.
-    pub(crate) fn agreement(&self, inputs: &[bool], shared: &[bool]) -> Result<Vec<bool>> {
+    pub(crate) fn agreement(&self, group: &str, inputs: &[bool], shared: &[bool]) -> Result<Vec<bool>> {
         let mut agree: Vec<bool> = self
             .vars
             .iter()
@@ -25,7 +26,7 @@ impl FunctionGraph {
             .collect();
         for (position, node) in self.nodes.iter().enumerate() {
             let given: Vec<bool> = node.inputs.iter().map(|&id| agree[id as usize]).collect();
-            let results = node.op.agreement(&given, node.outputs.len());
+            let results = node.op.agreement(group, &given, node.outputs.len());
             let results = results.map_err(|message| node.failed(position, &message))?;
             for (&id, result) in node.outputs.iter().zip(results) {
                 agree[id as usize] = result;
@@ -34,15 +35,23 @@ impl FunctionGraph {
         Ok(agree)
     }
 
-    /// Checks that all members make the same exchanges, in any call: inputs are each member's own; shared
-    /// variables begin with the same values.
+    /// Checks that all members of each group make the same exchanges, in any call: inputs are each member's
+    /// own; shared variables begin with the same values. Where members do no more than to
+    /// [divide](crate::function::Function::data_parallel) the work of a Function, what decides is the same
+    /// for all: each is given the same inputs, or parts of equal shapes.
     ///
     /// # Errors
     /// As [`FunctionGraph::agreement`].
     pub(crate) fn check_exchanges(&self) -> Result<()> {
+        let mut groups = BTreeSet::new();
+        self.joint_groups(&mut groups);
+        groups.iter().try_for_each(|group| self.check_exchanges_of(group))
+    }
+
+    fn check_exchanges_of(&self, group: &str) -> Result<()> {
         let mut shared = vec![true; self.shared.len()];
         loop {
-            let agree = self.agreement(&vec![false; self.inputs.len()], &shared)?;
+            let agree = self.agreement(group, &vec![false; self.inputs.len()], &shared)?;
             let parts = |&(at, id): &(u32, u32)| shared[at as usize] && !agree[id as usize];
             let apart: Vec<u32> = self.updates.iter().filter(|update| parts(update)).map(|u| u.0).collect();
             if apart.is_empty() {
@@ -52,9 +61,29 @@ impl FunctionGraph {
         }
     }
 
+    /// The groups whose members exchange arrays, and not only to divide work.
+    fn joint_groups<'g>(&'g self, found: &mut BTreeSet<&'g str>) {
+        for node in &self.nodes {
+            let group = node.op.group().filter(|group| node.op.is_joint() && !group.divides);
+            found.extend(group.map(|group| group.name.as_str()));
+            node.op.bodies().into_iter().for_each(|body| body.joint_groups(found));
+        }
+    }
+
     /// Whether members exchange arrays in it, if there are several.
     pub(crate) fn exchanges(&self) -> bool {
         self.any_op(&|op| op.is_joint())
+    }
+
+    /// Whether members of a group do.
+    pub(crate) fn exchanges_in(&self, group: &str) -> bool {
+        self.any_op(&|op| op.is_joint() && op.group().is_some_and(|own| own.name == group))
+    }
+
+    /// Whether members exchange arrays in these nodes.
+    pub(crate) fn exchanges_at(&self, nodes: &[usize]) -> bool {
+        let joint = |op: &dyn Op| op.is_joint() || op.bodies().into_iter().any(|body| body.exchanges());
+        nodes.iter().any(|&node| joint(self.nodes[node].op.as_ref()))
     }
 
     /// Whether a member exchanges arrays with others in it.

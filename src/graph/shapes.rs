@@ -13,7 +13,7 @@ use crate::value::{Value, checked_len};
 use std::collections::HashMap;
 
 /// What is known of each Var before a Program runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Shapes {
     /// Extents, per Var.
     pub shapes: Vec<Vec<usize>>,
@@ -101,8 +101,13 @@ impl Demand {
         Demand { values, deciding, needed: nodes, inputs, shared, known: found, lent }
     }
 
-    /// The extents that the deciding nodes decide.
-    fn decided(
+    /// Whether members of a group exchange arrays to find out shapes.
+    pub(crate) fn exchanges(&self, graph: &FunctionGraph) -> bool {
+        graph.exchanges_at(&self.needed)
+    }
+
+    /// The extents that the deciding nodes decide, of all.
+    pub(crate) fn decided(
         &self,
         graph: &FunctionGraph,
         shapes: &[Vec<usize>],

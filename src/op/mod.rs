@@ -279,9 +279,10 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// all, if all inputs are.
     ///
     /// # Errors
-    /// If it runs a body in which members exchange arrays only where an input says so that they may not
-    /// share.
-    fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+    /// If it runs a body in which members of the group exchange arrays only where an input says so that they
+    /// may not share.
+    fn agreement(&self, group: &str, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+        let _ = group;
         Ok(vec![inputs.iter().all(|agree| *agree); outputs])
     }
 

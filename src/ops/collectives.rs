@@ -6,13 +6,16 @@
 //! 0 of 1, and each collective is the identity.
 //!
 //! - here: the op [`CollectiveOp`] and the methods that apply it; [`GroupPlace`]: ranks and sizes as values;
-//! - [`OwnPart`]: a member's part of an array that each has; `gradient`: gradients; `lower`: library ops.
+//! - [`OwnPart`]: a member's part of an array that each has; [`EqualParts`]: parts that do not broadcast;
+//!   `gradient`: gradients; `lower`: library ops.
 
+mod equal_parts;
 mod gradient;
 mod lower;
 mod part;
 mod place;
 
+pub use equal_parts::EqualParts;
 pub use part::OwnPart;
 pub(crate) use part::{divided_input, own_part, own_part_or_one};
 pub use place::{GroupPlace, PlaceKind, group_rank, group_size};
@@ -273,9 +276,13 @@ impl Op for CollectiveOp {
         true
     }
 
-    fn agreement(&self, _: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+    /// Members of one group that have the same inputs have the same of what another group makes of them, if
+    /// the groups are the rows and columns of a grid.
+    fn agreement(&self, group: &str, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
         use CollectiveKind::{AllGather, AllReduce, Broadcast};
-        Ok(vec![matches!(self.kind, AllReduce(_) | AllGather | Broadcast { .. }); outputs])
+        let same = matches!(self.kind, AllReduce(_) | AllGather | Broadcast { .. });
+        let agree = same && (self.group.name == group || inputs.iter().all(|agrees| *agrees));
+        Ok(vec![agree; outputs])
     }
 
     /// A device reports an exchange that was cut off.

@@ -181,8 +181,12 @@ impl Op for Dot {
                 _ => None,
             });
         let Some(label) = sharded else { return Ok(None) };
-        let factor = |i, labels: &[Label]| match labels.iter().position(|l| *l == label) {
-            Some(axis) => at.part(i, axis),
+        let (lead, is_batch) = (at.lead().map_or(0, |(first, _)| first), (label as usize) < self.batch);
+        let factor = |i: usize, labels: &[Label]| match labels.iter().position(|l| *l == label) {
+            Some(_) if i == lead => Ok(at.inputs[i].variable.clone()),
+            Some(axis) if is_batch => at.part_beside(i, axis, &at.inputs[lead].variable, true),
+            // What is summed is not repeated, which the product itself checks.
+            Some(axis) => at.inputs[i].divided(axis, at.group),
             None => at.whole(i),
         };
         let own = self.of(&factor(0, &left)?, &factor(1, &right)?)?;

@@ -100,7 +100,7 @@ impl Op for Join {
     fn shard(&self, at: &Shards) -> ShardedOutputs {
         let along = |held: &MemberArray| held.sharding == Sharding::Sharded(self.axis);
         match at.terms(*self, |_| false)? {
-            None if !at.inputs.iter().any(along) => at.elementwise(*self),
+            None if !at.inputs.iter().any(along) => at.by_rows(*self, false),
             terms => Ok(terms),
         }
     }

@@ -78,7 +78,8 @@ pub use assert::Assert;
 pub use axes::{Axes, Choices, Over, over};
 pub(crate) use collectives::divided_input;
 pub use collectives::{
-    CollectiveKind, CollectiveOp, GroupPlace, OwnPart, PlaceKind, Reduction, Route, group_rank, group_size,
+    CollectiveKind, CollectiveOp, EqualParts, GroupPlace, OwnPart, PlaceKind, Reduction, Route, group_rank,
+    group_size,
 };
 pub use complex::{
     ComplexOf, ImagPart, RealPart, ViewAsComplex, ViewAsReal, complex, from_polar, view_as_complex,

@@ -223,6 +223,13 @@ fn behind_batch(axes: &[usize]) -> Vec<usize> {
     axes.iter().map(|axis| axis + 1).collect()
 }
 
+impl Reduce {
+    /// Whether the result is an integer of floats: the sum of members' terms would be another.
+    fn truncates(&self, at: &Shards) -> bool {
+        at.inputs.iter().any(|held| held.variable.dtype().is_float()) && !self.dtype.is_float()
+    }
+}
+
 impl Op for Reduce {
     fn id(&self) -> &'static str {
         "reduce"
@@ -295,7 +302,7 @@ impl Op for Reduce {
     fn shard(&self, at: &Shards) -> ShardedOutputs {
         match at.sharding(0) {
             Sharding::Sharded(axis) if self.axes.contains(&axis) => {
-                let adds = self.fold == Fold::Sum && self.dtype != DType::Bool;
+                let adds = self.fold == Fold::Sum && self.dtype != DType::Bool && !self.truncates(at);
                 if !adds && !matches!(self.fold, Fold::Max | Fold::Min) {
                     return Ok(None);
                 }
@@ -306,7 +313,7 @@ impl Op for Reduce {
                 // Terms of bools are or-ed, and those of narrow integers wrap: sums of more are others.
                 let dtype = at.inputs[0].variable.dtype();
                 let exact = dtype.is_float() || (dtype == self.dtype && dtype != DType::Bool);
-                let linear = self.fold == Fold::Sum && exact;
+                let linear = self.fold == Fold::Sum && exact && !self.truncates(at);
                 at.along(self.clone(), linear, |axis| axis_left(&self.axes, axis))
             }
         }

@@ -105,6 +105,7 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     }),
     ("collective", 1, |a| Ok(Arc::new(CollectiveOp::decode(a)?))),
     ("own_part", 1, |a| Ok(Arc::new(OwnPart::decode(a)?))),
+    ("equal_parts", 1, |a| Ok(Arc::new(EqualParts::decode(a)?))),
     ("group_rank", 1, |a| Ok(Arc::new(GroupPlace::decode(PlaceKind::Rank, a)?))),
     ("group_size", 1, |a| Ok(Arc::new(GroupPlace::decode(PlaceKind::Size, a)?))),
     ("transfer", 1, |a| Ok(Arc::new(Transfer { to: a.text("to")?.into() }))),

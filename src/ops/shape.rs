@@ -254,7 +254,8 @@ impl Op for Reshape {
         };
         // What is inferred elsewhere would make up for a part that is no whole number of rows.
         let inferred = self.extents.iter().position(|extent| *extent == Extent::Infer);
-        if axis >= self.extents.len() || !(0..axis).all(same) || inferred.is_some_and(|at| at != axis) {
+        let elsewhere = inferred.is_some_and(|at| at != axis);
+        if axis >= self.extents.len() || !(0..axis).all(same) || elsewhere || !self.keeps_rows(at, axis) {
             return Ok(None);
         }
         let (extents, further) = at.extents(&self.extents, axis, |extent| at.share(&extent))?;
@@ -276,6 +277,25 @@ impl Op for Reshape {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::reshape(self, to, node, inputs)
+    }
+}
+
+impl Reshape {
+    /// Whether each row of the first input along an axis becomes one or more rows of the result, as far as
+    /// types tell: then parts of as many rows become equal parts.
+    fn keeps_rows(&self, at: &Shards, axis: usize) -> bool {
+        let before = at.inputs[0].extents.get(axis).copied().flatten();
+        let fixed = |extent: &Extent| if let Extent::Fixed(n) = extent { Some(*n) } else { None };
+        let len = |extents: Vec<Option<usize>>| extents.into_iter().product::<Option<usize>>();
+        match self.extents[axis] {
+            Extent::Fixed(now) => before.map_or(now != 1, |before| before == now),
+            Extent::Input(_) => true,
+            Extent::Infer => {
+                let old = len(at.inputs[0].variable.ty().shape[axis + 1..].to_vec());
+                let new = len(self.extents[axis + 1..].iter().map(fixed).collect());
+                old.zip(new).is_none_or(|(old, new)| new > 0 && old % new == 0)
+            }
+        }
     }
 }
 

@@ -3,11 +3,12 @@
 //! [`Function::data_parallel`](crate::function::Function::data_parallel) goes through a graph with them.
 //! [`Op::shard`] says how an op computes with its inputs' parts; an op without a rule gets whole inputs.
 
-use super::collectives::{CollectiveOp, GroupPlace, own_part, own_part_or_one};
+use super::collectives::{CollectiveOp, EqualParts, GroupPlace, own_part, own_part_or_one};
 use super::creation::arange;
 use super::methods::fail;
 use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent, ShapeOf};
 use super::specify_shape::SpecifyShape;
+use super::sum_like::may_repeat;
 use crate::error::Result;
 use crate::graph::{Variable, ancestors, source_location};
 use crate::op::{MemberArray, Op, ShardedOutputs, Sharding, Shards, TermOp};
@@ -169,6 +170,61 @@ impl Shards<'_> {
         }
     }
 
+    /// The member's part of an input beside that of another along an axis: it has as many rows, which is
+    /// checked where types do not tell, or the input is one row that is repeated, if the op `broadcasts`.
+    ///
+    /// # Errors
+    /// If there is no such input.
+    pub(super) fn part_beside(
+        &self,
+        at: usize,
+        axis: usize,
+        lead: &Variable,
+        broadcasts: bool,
+    ) -> Result<Variable> {
+        let held = self.input(at)?;
+        let (part, whole) = match held.sharding {
+            _ if broadcasts && held.broadcasts(axis) => return held.gathered(self.group),
+            // Whether it is repeated may show only when it runs.
+            Sharding::Replicated if broadcasts && held.variable.ty().shape[axis].is_none() => {
+                (own_part_or_one(&held.variable, axis, self.group)?, Some(&held.variable))
+            }
+            _ => (held.divided(axis, self.group)?, None),
+        };
+        match may_repeat(&part, lead, axis) {
+            true => EqualParts::of(self.group, axis, &part, lead, whole),
+            false => Ok(part),
+        }
+    }
+
+    /// The member's parts of these inputs along an axis, beside the first of them that is sharded along it.
+    ///
+    /// # Errors
+    /// If there are no such inputs.
+    pub(super) fn parts_beside(
+        &self,
+        inputs: std::ops::Range<usize>,
+        axis: usize,
+        broadcasts: bool,
+    ) -> Result<Vec<Variable>> {
+        let first = inputs.clone().find(|&at| self.sharding(at) == Sharding::Sharded(axis));
+        let lead = first.map(|first| self.input(first)).transpose()?.map(|held| &held.variable);
+        let part = |at: usize| match lead {
+            Some(lead) if first != Some(at) => self.part_beside(at, axis, lead, broadcasts),
+            Some(lead) => Ok(lead.clone()),
+            None => self.part(at, axis),
+        };
+        inputs.map(part).collect()
+    }
+
+    /// The first of the inputs that is sharded, with its axis.
+    pub(super) fn lead(&self) -> Option<(usize, usize)> {
+        self.inputs.iter().enumerate().find_map(|(at, held)| match held.sharding {
+            Sharding::Sharded(axis) => Some((at, axis)),
+            _ => None,
+        })
+    }
+
     /// The axis along which the first of these inputs is sharded that is.
     pub(super) fn first_axis(&self, inputs: std::ops::Range<usize>) -> Option<usize> {
         self.inputs.get(inputs)?.iter().find_map(|held| match held.sharding {
@@ -218,8 +274,13 @@ impl Shards<'_> {
     /// # Errors
     /// If the expression is ill-typed.
     pub fn elementwise(&self, op: impl Op) -> ShardedOutputs {
-        let Some(axis) = self.first_axis(0..self.inputs.len()) else { return Ok(None) };
-        let inputs = (0..self.inputs.len()).map(|at| self.part(at, axis)).collect::<Result<Vec<_>>>()?;
+        self.by_rows(op, true)
+    }
+
+    /// [`Shards::elementwise`], of an op that perhaps `broadcasts`.
+    pub(super) fn by_rows(&self, op: impl Op, broadcasts: bool) -> ShardedOutputs {
+        let Some((_, axis)) = self.lead() else { return Ok(None) };
+        let inputs = self.parts_beside(0..self.inputs.len(), axis, broadcasts)?;
         let outputs = Variable::apply(op, &inputs)?;
         Ok(Some(outputs.into_iter().map(|output| MemberArray::sharded(output, axis)).collect()))
     }

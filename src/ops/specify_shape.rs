@@ -219,6 +219,10 @@ impl Op for EqualExtents {
         1
     }
 
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![if axis == self.axis { (1, self.other) } else { (0, axis) }]
+    }
+
     fn is_identity(&self) -> bool {
         true
     }

@@ -39,8 +39,19 @@ pub(in crate::engine) fn exchange_reports(program: &mut Program) -> Vec<(Arc<dyn
     let position = |step: &Step| program.steps.iter().position(|own| std::ptr::eq(own, step));
     // A host node of a body names a node of the body's graph.
     let has = |step: &Step| matches!(step, Step::Library(_)) || position(step).is_some();
-    let joint: Vec<(Step, Option<usize>)> =
+    let mut joint: Vec<(Step, Option<usize>)> =
         last_exchanges(program, has).into_iter().map(|step| (step.clone(), position(step))).collect();
+    // Bodies that the host runs have no steps.
+    for node in program.host_nodes() {
+        for exchange in node.exchanges_within() {
+            let same = |(form, _): &(Step, _)| {
+                form.exchange().is_some_and(|known| Arc::ptr_eq(&known.group, &exchange.group))
+            };
+            if !joint.iter().any(same) {
+                joint.push((Step::Host(HostNode { exchange: Some(exchange), ..node.clone() }), None));
+            }
+        }
+    }
     let (mut added, mut reports): (Vec<(usize, Step)>, Vec<_>) = (vec![], vec![]);
     for (form, at) in joint {
         let agreed = program.buffer(DType::I64, &[1], Role::Temp);

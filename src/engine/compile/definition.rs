@@ -163,6 +163,33 @@ impl Definition {
         })
     }
 
+    /// All shapes, if members of a group exchange arrays to find them out: once, for each member makes as
+    /// many exchanges as the others, whatever it has planned before. With the extents that decide.
+    pub(crate) fn infer_together(
+        &self,
+        context: &EngineContext,
+        args: &[CallInput],
+        known: Option<&HashMap<VarId, Value>>,
+    ) -> Result<Option<(Shapes, Vec<usize>)>> {
+        if self.demand.is_static() || !self.demand.exchanges(&self.graph) {
+            return Ok(None);
+        }
+        let shapes = self.infer_knowing(context, args, known)?;
+        let decided = self.demand_given(known).0.decided(&self.graph, &shapes.shapes, &shapes.parts);
+        Ok(Some((shapes, decided)))
+    }
+
+    /// What is to be inferred where these values are known, and which of them are of use.
+    fn demand_given<'d>(
+        &'d self,
+        known: Option<&'d HashMap<VarId, Value>>,
+    ) -> (&'d Demand, Option<&'d HashMap<VarId, Value>>) {
+        match (self.deciding.get(), known) {
+            (Some(ShapeMethod { demand, .. }), Some(known)) => (demand, Some(known)),
+            _ => (&self.demand, None),
+        }
+    }
+
     /// [`Definition::infer`]; `lends` says whether values of states may be read in place.
     pub(crate) fn infer_lending(
         &self,
@@ -185,10 +212,8 @@ impl Definition {
         infer: impl FnOnce(&FunctionGraph, &Demand, &ShapeInputs, &HashMap<VarId, Value>) -> Result<T>,
     ) -> Result<T> {
         let none = HashMap::new();
-        let (demand, known) = match (self.deciding.get(), known) {
-            (Some(ShapeMethod { demand, .. }), Some(known)) => (demand, known),
-            _ => (&self.demand, &none),
-        };
+        let (demand, known) = self.demand_given(known);
+        let known = known.unwrap_or(&none);
         self.given(demand, context, args, !waits(demand, args), |given| {
             infer(&self.graph, demand, given, known)
         })
@@ -266,10 +291,10 @@ impl Definition {
             _ => false,
         };
         let trusted = Trusted::new(self.index_sources.iter().filter(|role| known(role)).cloned().collect());
-        let shapes = self.infer(context, args)?;
-        let decided = match self.demand.is_static() {
-            true => vec![],
-            false => self.decided(context, args, None)?,
+        let (shapes, decided) = match self.infer_together(context, args, None)? {
+            Some(together) => together,
+            None if self.demand.is_static() => (self.infer(context, args)?, vec![]),
+            None => (self.infer(context, args)?, self.decided(context, args, None)?),
         };
         let signature: Vec<usize> = self.extents(&context.states, args, &decided).copied().collect();
         self.draft(context, &shapes, &trusted, &signature)

@@ -12,6 +12,9 @@ use crate::lower::program::{Program, Step};
 use std::sync::Arc;
 use workalike_device::group::{Collective, CollectiveArray};
 
+/// The most arrays of a bucket: the members' reports join the last one.
+const MOST_JOINED: usize = Collective::MOST_ARRAYS - 1;
+
 /// Steps that become one exchange.
 struct Bucket {
     /// Positions, in order.
@@ -68,7 +71,8 @@ fn buckets(program: &Program) -> Vec<Bucket> {
             bucket.waits.push(waits);
             let more = step.all_reduce().map_or(0, bytes);
             if !waits && alike(step, &program.steps[first]) {
-                if bucket.bytes.saturating_add(more) <= SHARED_BYTES {
+                let fits = bucket.steps.len() < MOST_JOINED;
+                if fits && bucket.bytes.saturating_add(more) <= SHARED_BYTES {
                     bucket.steps.push(at);
                     bucket.bytes += more;
                     continue;

@@ -57,9 +57,11 @@ impl Engine {
     fn plan_with_bounds(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
         let values = self.decided(method, args)?;
         let definition = &self.methods[method].definition;
-        let decided = match definition.demand.is_static() {
-            true => vec![],
-            false => definition.decided(&self.context, args, values.as_ref())?,
+        let together = definition.infer_together(&self.context, args, values.as_ref())?;
+        let decided = match &together {
+            Some((_, decided)) => decided.clone(),
+            None if definition.demand.is_static() => vec![],
+            None => definition.decided(&self.context, args, values.as_ref())?,
         };
         let mut bounds = definition.known_bounds(&mut self.context, args);
         loop {
@@ -68,7 +70,10 @@ impl Engine {
                 self.specialise(method);
             } else {
                 let definition = &self.methods[method].definition;
-                let shapes = definition.infer_knowing(&self.context, args, values.as_ref())?;
+                let shapes = match &together {
+                    Some((shapes, _)) => shapes.clone(),
+                    None => definition.infer_knowing(&self.context, args, values.as_ref())?,
+                };
                 let signature = definition.extents(&self.context.states, args, &decided).copied().collect();
                 self.plan_anew(method, signature, trusted, shapes, args)?;
             }

@@ -1,6 +1,7 @@
 //! Steps in which members of a group exchange arrays.
 
-use super::{BufferId, LibraryStep, Step};
+use super::{BufferId, HostNode, LibraryStep, Step};
+use crate::op::{Op, Seat};
 use std::sync::Arc;
 use workalike_device::group::{Collective, CollectiveArray};
 
@@ -22,7 +23,7 @@ impl Step {
     /// Whether members of a group exchange arrays in it: all of them in the same order.
     pub fn exchanges(&self) -> bool {
         match self {
-            Step::Host(node) => node.exchange.is_some(),
+            Step::Host(node) => node.exchange.is_some() || !node.exchanges_within().is_empty(),
             Step::Library(LibraryStep { op, .. }) => op.is_joint(),
             _ => self.bodies().flat_map(|body| &body.steps).any(Step::exchanges),
         }
@@ -54,5 +55,27 @@ impl Step {
             Step::Host(own) => own.exchange = Some(op),
             _ => {}
         }
+    }
+}
+
+impl HostNode {
+    /// Of each group whose members exchange arrays in the bodies of the op, which the host runs, an exchange
+    /// of nothing.
+    pub(crate) fn exchanges_within(&self) -> Vec<Collective> {
+        fn collect(op: &dyn Op, found: &mut Vec<Collective>) {
+            for node in op.bodies().iter().flat_map(|body| &body.nodes) {
+                let seat =
+                    node.op.group().filter(|_| node.op.is_joint()).and_then(|group| group.seat.as_ref());
+                if let Some(Seat { group, number }) = seat.filter(|seat| seat.group.size() > 1)
+                    && !found.iter().any(|known| Arc::ptr_eq(&known.group, group))
+                {
+                    found.push(Collective { arrays: vec![], group: group.clone(), number: *number });
+                }
+                collect(node.op.as_ref(), found);
+            }
+        }
+        let mut found = Vec::new();
+        collect(self.op.as_ref(), &mut found);
+        found
     }
 }

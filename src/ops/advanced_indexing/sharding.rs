@@ -25,8 +25,8 @@ pub(super) fn gather(op: AdvancedSubtensor, at: &Shards) -> ShardedOutputs {
         }
         Sharding::Replicated => {
             let Some(axis) = at.first_axis(indices.clone()) else { return Ok(None) };
-            let parts = indices.map(|i| at.part(i, axis));
-            let inputs = std::iter::once(at.whole(0)).chain(parts).collect::<Result<Vec<_>>>()?;
+            let inputs: Vec<Variable> =
+                std::iter::once(at.whole(0)?).chain(at.parts_beside(indices, axis, true)?).collect();
             Ok(Some(vec![MemberArray::sharded(Variable::apply1(op, &inputs)?, axis)]))
         }
         _ => at.terms(op, |i| i > 0),
@@ -97,8 +97,8 @@ pub(super) fn scatter(op: AdvancedIncSubtensor, at: &Shards) -> ShardedOutputs {
     };
     let zero = at.is_zero(0);
     let target = if zero { at.whole(0)? } else { zeros_like(&at.whole(0)?).checked()?.clone() };
-    let parts = (1..at.inputs.len()).map(|i| at.part(i, axis));
-    let inputs = std::iter::once(Ok(target)).chain(parts).collect::<Result<Vec<_>>>()?;
+    let parts = at.parts_beside(1..at.inputs.len(), axis, true)?;
+    let inputs: Vec<Variable> = std::iter::once(target).chain(parts).collect();
     let added = MemberArray::term(Variable::apply1(op, &inputs)?);
     if zero {
         return Ok(Some(vec![added]));

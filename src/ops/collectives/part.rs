@@ -100,7 +100,7 @@ impl Op for OwnPart {
         Some(&self.group)
     }
 
-    fn agreement(&self, _: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+    fn agreement(&self, _: &str, _: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
         Ok(vec![false; outputs])
     }
 
@@ -174,5 +174,6 @@ pub(crate) fn own_part_or_one(x: &Variable, axis: usize, group: &str) -> Result<
 /// An input of which each member is given all, and computes with its part.
 pub(crate) fn divided_input(x: &Variable, axis: usize, group: &str) -> Result<MemberArray> {
     let part = own_part(x, axis, group)?;
-    Ok(MemberArray { whole: Some(x.clone()), ..MemberArray::sharded(part, axis) })
+    let held = MemberArray::sharded(part, axis).of_type(x.ty());
+    Ok(MemberArray { whole: Some(x.clone()), ..held })
 }

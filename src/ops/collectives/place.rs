@@ -117,7 +117,7 @@ impl Op for GroupPlace {
         Some(&self.group)
     }
 
-    fn agreement(&self, _: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+    fn agreement(&self, _: &str, _: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
         Ok(vec![self.kind == PlaceKind::Size; outputs])
     }
 

@@ -15,24 +15,25 @@ fn parted(place: &str) -> String {
 }
 
 /// Whether each output of a body is the same for all members, given which inputs are.
-fn of_body(body: &FunctionGraph, inputs: &[bool]) -> Result<Vec<bool>, String> {
-    let agree = body.agreement(inputs, &[]).map_err(|error| error.to_string())?;
+fn of_body(group: &str, body: &FunctionGraph, inputs: &[bool]) -> Result<Vec<bool>, String> {
+    let agree = body.agreement(group, inputs, &[]).map_err(|error| error.to_string())?;
     Ok(body.outputs.iter().map(|&id| agree[id as usize]).collect())
 }
 
 /// Of a branch: the inputs are the index, then those of each body.
 pub(super) fn of_branch(
+    group: &str,
     bodies: &[&Arc<FunctionGraph>],
     inputs: &[bool],
     outputs: usize,
 ) -> Result<Vec<bool>, String> {
     let (index, given) = inputs.split_first().ok_or("a branch without an index")?;
-    if !index && bodies.iter().any(|body| body.exchanges()) {
+    if !index && bodies.iter().any(|body| body.exchanges_in(group)) {
         return Err(parted("one of its branches, and may take different ones"));
     }
     let mut all = vec![*index; outputs];
     for body in bodies {
-        all.iter_mut().zip(of_body(body, given)?).for_each(|(all, agrees)| *all &= agrees);
+        all.iter_mut().zip(of_body(group, body, given)?).for_each(|(all, agrees)| *all &= agrees);
     }
     Ok(all)
 }
@@ -40,8 +41,8 @@ pub(super) fn of_branch(
 /// Of a loop with a condition: the inputs are whether it runs at all, what it carries and the constants; those
 /// of the body are the same without the first, its outputs whether it runs again, then what it carries.
 pub(super) fn of_while(
-    body: &FunctionGraph,
-    carried: usize,
+    group: &str,
+    (body, carried): (&FunctionGraph, usize),
     inputs: &[bool],
     outputs: usize,
 ) -> Result<Vec<bool>, String> {
@@ -52,7 +53,7 @@ pub(super) fn of_while(
         if pass == MOST_PASSES {
             given.iter_mut().take(carried).for_each(|agrees| *agrees = false);
         }
-        let results = of_body(body, &given)?;
+        let results = of_body(group, body, &given)?;
         again = results.first() == Some(&true);
         let before = given.clone();
         let news = results.into_iter().skip(1);
@@ -63,7 +64,7 @@ pub(super) fn of_while(
     }
     // Members that make different numbers of iterations end with different values.
     let together = *runs && given.first() == Some(&true) && again;
-    if !together && body.exchanges() {
+    if !together && body.exchanges_in(group) {
         return Err(parted("its body, and may make different numbers of iterations"));
     }
     Ok(given.iter().take(outputs).map(|agrees| together && *agrees).collect())
@@ -71,12 +72,17 @@ pub(super) fn of_while(
 
 /// Of a loop with a number of iterations, `counted` if members share it; `constants` says which inputs of the
 /// body are the same in all iterations and for all members.
-pub(super) fn of_scan(body: &FunctionGraph, counted: bool, constants: &[bool]) -> Result<(), String> {
-    if !body.exchanges() {
+pub(super) fn of_scan(
+    group: &str,
+    body: &FunctionGraph,
+    counted: bool,
+    constants: &[bool],
+) -> Result<(), String> {
+    if !body.exchanges_in(group) {
         return Ok(());
     }
     if !counted {
         return Err(parted("its body, and may make different numbers of iterations"));
     }
-    of_body(body, constants).map(drop)
+    of_body(group, body, constants).map(drop)
 }

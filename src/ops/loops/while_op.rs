@@ -100,8 +100,8 @@ impl Op for WhileOp {
         self.name.clone()
     }
 
-    fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
-        of_while(&self.body.graph, self.carried, inputs, outputs)
+    fn agreement(&self, group: &str, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+        of_while(group, (&self.body.graph, self.carried), inputs, outputs)
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {

@@ -2,6 +2,7 @@
 
 use super::index_routines::CALLERS;
 use super::*;
+use crate::op::OpGroup;
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
 
@@ -77,6 +78,7 @@ fn every_family_comes_back_from_its_attributes() {
         Arc::new(Transfer { to: "dev1".into() }),
         Arc::new(CollectiveOp::new(CollectiveKind::Permute(Route::Pairs(vec![(0, 3), (2, 1)])), "workers")),
         Arc::new(OwnPart::new(1, "workers")),
+        Arc::new(EqualParts { axis: 1, group: OpGroup::new("workers") }),
         Arc::new(GroupPlace::new(PlaceKind::Rank, "workers")),
         Arc::new(GroupPlace::new(PlaceKind::Size, "workers")),
     ];

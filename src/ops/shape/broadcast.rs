@@ -10,6 +10,7 @@ use crate::op::{
     Shards, expect_inputs,
 };
 use crate::ops::batching::only;
+use crate::ops::collectives::EqualParts;
 use crate::ops::complex;
 use crate::ops::sum_like::{may_repeat, sum_to};
 use crate::value::Value;
@@ -96,7 +97,10 @@ impl Op for BroadcastTo {
         let Sharding::Sharded(axis) = at.sharding(0) else { return Ok(None) };
         let x = at.part(0, axis)?;
         let (extents, further) = at.extents(&self.extents, axis, |extent| at.share(&extent))?;
-        Ok(Some(vec![MemberArray::sharded(BroadcastTo::of(&x, extents, &further)?, axis)]))
+        let to = |x: &Variable| BroadcastTo::of(x, extents.clone(), &further);
+        // A part of one row would be repeated where all of the array is not.
+        let x = EqualParts::of(at.group, axis, &x, &to(&x)?, None)?;
+        Ok(Some(vec![MemberArray::sharded(to(&x)?, axis)]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

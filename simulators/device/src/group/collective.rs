@@ -181,6 +181,9 @@ pub struct Collective {
 }
 
 impl Collective {
+    /// So many arrays at once each transport carries.
+    pub const MOST_ARRAYS: usize = 64;
+
     /// The collective that a library op is.
     pub fn of(op: &dyn LibraryOp) -> Option<&Collective> {
         op.downcast()

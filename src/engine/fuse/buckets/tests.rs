@@ -24,8 +24,8 @@ fn listed(program: &Program) -> Vec<(String, Vec<BufferId>)> {
     program.steps.iter().map(|step| (name(step), step.writes())).collect()
 }
 
-/// Three gradients, each computed, added up over members, and used.
-fn gradients(sizes: [u64; 3], kind: impl Fn(usize) -> CollectiveKind) -> Program {
+/// Gradients, each computed, added up over members, and used.
+fn gradients(sizes: impl IntoIterator<Item = u64>, kind: impl Fn(usize) -> CollectiveKind) -> Program {
     let group = threads(2, Duration::from_secs(1)).remove(0);
     let mut program = Program::default();
     for (at, n) in sizes.into_iter().enumerate() {
@@ -48,6 +48,16 @@ fn small_reductions_share_an_exchange() {
     let expected = [("c", vec![1]), ("c", vec![5]), ("c", vec![9]), ("[3, 5, 7]", vec![2, 6, 10])];
     let expected = expected.into_iter().chain([("c", vec![3]), ("c", vec![7]), ("c", vec![11])]);
     assert_eq!(list, expected.map(|(name, writes)| (name.to_string(), writes)).collect::<Vec<_>>());
+}
+
+/// And the last one has room for the members' reports.
+#[test]
+fn no_exchange_has_more_arrays_than_transports_carry() {
+    let mut program = gradients((0..150).map(|at| at % 5 + 1), |_| SUM);
+    run(&mut program);
+    let arrays = program.steps.iter().filter_map(Step::all_reduce).map(|op| op.arrays.len());
+    assert_eq!(arrays.collect::<Vec<_>>(), [MOST_JOINED, MOST_JOINED, 150 - 2 * MOST_JOINED]);
+    const { assert!(MOST_JOINED < Collective::MOST_ARRAYS) }
 }
 
 #[test]

@@ -262,8 +262,8 @@ impl Op for BranchOp {
         self.name.clone()
     }
 
-    fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
-        of_branch(&self.bodies(), inputs, outputs)
+    fn agreement(&self, group: &str, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+        of_branch(group, &self.bodies(), inputs, outputs)
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {

@@ -369,10 +369,10 @@ impl Op for ScanOp {
         batch::batch(self, at)
     }
 
-    fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+    fn agreement(&self, group: &str, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
         let counted = self.steps.is_some() || self.lockstep || inputs.get(self.steps_at()) == Some(&true);
-        let constant = |part| matches!(part, BodyInput::Constant(_)) && inputs[self.source(part)];
-        of_scan(&self.body.closed.graph, counted, &self.body.parts().map(constant).collect::<Vec<_>>())?;
+        let same = |part| matches!(part, BodyInput::Constant(_)) && inputs[self.source(part)];
+        of_scan(group, &self.body.closed.graph, counted, &self.body.parts().map(same).collect::<Vec<_>>())?;
         Ok(vec![inputs.iter().all(|agree| *agree); outputs])
     }
 

@@ -348,6 +348,17 @@ fn several(stage: &Stage) -> Result<()> {
         equal("rows", &got[0], vec![if at < 2 { 0.0 } else { 5f32 }])?;
         equal("columns", &got[1], vec![(at % 2 + 2) as f32])?;
     }
+    // Members of a column are in different rows, which may decide otherwise.
+    let of = |decide: &str| {
+        let rows = x.all_reduce(Reduction::Sum, decide).sum(..).greater(0.0);
+        let branch = if_else(&rows, || x.all_reduce(Reduction::Sum, "column"), || x.clone());
+        let f = function([&x]).output(branch).output(x.all_reduce(Reduction::Sum, "row")).compile()?;
+        let seats = [(); 2].map(|()| threads(1, PATIENCE).remove(0));
+        let [row, column] = seats;
+        f.optimize(member("row", row, stage.open()?).and("column", column))
+    };
+    fails("a branch by another group", of("row"), &["branches", "may take different ones"])?;
+    of("column")?;
     let twice = |seats: Vec<Arc<dyn Group>>| {
         f.optimize(member("row", seats[0].clone(), stage.open()?).and("row", seats[0].clone()))
     };

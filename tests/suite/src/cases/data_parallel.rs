@@ -1,5 +1,6 @@
 //! Data parallel Functions: members that compute together give what one device gives.
 
+mod edges;
 mod members;
 
 use super::{Story, family};
@@ -23,7 +24,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("odd_extents", odd_extents),
     ];
     let own = family("data_parallel", &stories).into_iter();
-    own.chain(members::scenarios()).collect()
+    own.chain(edges::scenarios()).chain(members::scenarios()).collect()
 }
 
 fn ramp(shape: &[usize], step: usize) -> Value {

@@ -23,7 +23,7 @@ const KERNEL: &str = include_str!("mailbox.cu");
 
 // As in mailbox.cu.
 const MOST_MEMBERS: usize = 16;
-const MOST_ARRAYS: usize = 64;
+const MOST_ARRAYS: usize = Collective::MOST_ARRAYS;
 const THREADS: u64 = 512;
 const BLOCKS: u64 = 64;
 /// Bytes that a thread sends to a member in a turn.

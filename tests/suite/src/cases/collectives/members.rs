@@ -9,12 +9,15 @@ use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 5] = [
+    let stories: [Story; 8] = [
         ("members_that_differ", different),
         ("members_that_leave", leaving),
         ("an_error_of_one_member", one_fails),
         ("conditions", conditions),
         ("saved_and_probed", saved),
+        ("those_of_a_user", of_a_user),
+        ("shapes_by_exchange", shapes_by_exchange),
+        ("loops_in_main_memory", loops_in_main_memory),
     ];
     family("collectives", &stories)
 }
@@ -118,6 +121,69 @@ fn one_fails(stage: &Stage) -> Result<()> {
         equal("after two of four", &sim.get_value("total")?, vec![2f32 + 2.0 + 18.0, 8.0 + 8.0 + 32.0])?;
         sim.call(args![vec![0f32, 0.5]])?;
         equal("then a good call", &sim.get_value("total")?, vec![24f32, 56.0])
+    })?;
+    Ok(())
+}
+
+/// What a user's collectives say is done by the members of `group(..)` as by any others.
+fn of_a_user(stage: &Stage) -> Result<()> {
+    let x = vector::<f32>("x");
+    let f = function([&x])
+        .output(x.all_gather(0, "g"))
+        .output(x.all_gather(0, "g").own_part(0, "g"))
+        .output(x.own_part(0, "g").sum(..))
+        .compile()?;
+    let f = stage.function(&f)?;
+    let mut sim = f.optimize(group("g", stage.open_members(2)?))?;
+    let got = sim.each_member(|rank, member| {
+        let own = [1f32, 2.0].map(|x| x + 10.0 * rank as f32);
+        Ok(member.call(args![own.to_vec()])?.into_values())
+    })?;
+    for (rank, got) in got.iter().enumerate() {
+        equal("of all", &got[0], vec![1f32, 2.0, 11.0, 12.0])?;
+        equal("the member's", &got[1], [vec![1f32, 2.0], vec![11.0, 12.0]][rank].clone())?;
+        equal("the part of its own", &got[2], [1f32, 12.0][rank])?;
+    }
+    Ok(())
+}
+
+/// Members whose arrays are as long as the longest: what they exchange to find out shapes is exchanged once a
+/// call, also by members that know some of the shapes already.
+fn shapes_by_exchange(stage: &Stage) -> Result<()> {
+    let y = vector::<f32>("y");
+    let longest = y.extent(0).all_reduce(Reduction::Max, "g");
+    let padded = full([longest], 0f32).set_index(idx![arange(y.extent(0))], &y);
+    let f = stage.function(&function([&y]).output(padded.all_reduce(Reduction::Sum, "g")).compile()?)?;
+    members(stage, 2, &f, |rank, sim| {
+        for lengths in [[5, 3], [5, 5], [2, 5], [5, 3], [1, 1]] {
+            let own = vec![1f32 + rank as f32; lengths[rank]];
+            let given = |at: usize, rank: usize| if at < lengths[rank] { 1f32 + rank as f32 } else { 0.0 };
+            let want: Vec<f32> =
+                (0..lengths[0].max(lengths[1])).map(|at| given(at, 0) + given(at, 1)).collect();
+            equal(&format!("lengths {lengths:?}"), &sim.call(args![own])?[0], want)?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// An error of one member is one for all, also where the host runs the loop in which they exchange arrays.
+fn loops_in_main_memory(stage: &Stage) -> Result<()> {
+    let (at, total) = (vector::<i64>("at"), shared("total", 0f32));
+    let table = shared("table", vec![1f32, 2.0, 3.0]);
+    let first = table.index(idx![&at * 1i64]).sum(..);
+    let [last] = fori(3i64, [&first], |_, [s]| [s.all_reduce(Reduction::Mean, "g") * 2.0]);
+    let new = &*total + last;
+    let f = function([&at]).update(&total, new).update(&table, &*table * 1.0).compile()?;
+    let f = stage.function(&f)?;
+    each_member(stage, threads(2, PATIENCE), |rank, seat, device| {
+        let mut sim = f.optimize(member("g", seat, device).in_main_memory())?;
+        sim.call(args![vec![0i64, 1]])?;
+        equal("a good call", &sim.get_value("total")?, 24f32)?;
+        fails("one index", sim.call(args![vec![0i64, if rank == 1 { 7 } else { 1 }]]), &["out of range"])?;
+        equal("nothing is stored", &sim.get_value("total")?, 24f32)?;
+        sim.call(args![vec![0i64, 1]])?;
+        equal("then a good call", &sim.get_value("total")?, 48f32)
     })?;
     Ok(())
 }

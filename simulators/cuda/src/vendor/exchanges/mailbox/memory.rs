@@ -101,11 +101,7 @@ pub(super) struct OpenedMemory {
 
 impl OpenedMemory {
     /// `None` if this GPU cannot access it. The context must be current.
-    fn open(
-        context: &Arc<PrimaryContext>,
-        card: &Card,
-        slots: usize,
-    ) -> DeviceResult<Option<OpenedMemory>> {
+    fn open(context: &Arc<PrimaryContext>, card: &Card, slots: usize) -> DeviceResult<Option<OpenedMemory>> {
         let handle = CUipcMemHandle { reserved: card.handle.map(|byte| byte as core::ffi::c_char) };
         let lazy = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS as u32;
         let mut address = 0;
