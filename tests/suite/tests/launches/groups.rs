@@ -214,7 +214,7 @@ fn a_call_whose_shapes_follow_from_values_is_divided() -> Result<()> {
 #[test]
 fn an_error_of_one_member_that_computes_all_changes_none() -> Result<()> {
     fails_alone(group("g", [Wide, Wide]))?;
-    // The other finds another error then: it has nobody to compare with.
+    // Then the other member fails too, since it cannot compare its values with anybody's.
     fails_alone(group("g", [Wide, Wide]).compared_every(1))
 }
 

@@ -21,39 +21,33 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 fn batches_that_differ(stage: &Stage) -> Result<()> {
     let (x, t, b) = (matrix::<f32>("x"), vector::<f32>("t"), matrix::<f32>("b"));
     let w = constant(vec![1f32, 2.0, 3.0]);
-    let two = |what: &str, output: &Variable, inputs: &[(&str, Value)], divided: &[&str]| -> Result<()> {
-        let named = [("x", &x), ("t", &t), ("b", &b)];
-        let variable =
-            |(name, _): &(&str, Value)| named.iter().find(|known| known.0 == *name).map(|known| known.1);
-        let f = function(inputs.iter().filter_map(variable)).output(output).compile()?;
-        let given = || inputs.iter().fold(Args::new(), |args, (_, value)| args.with(value));
-        ensure(f.call_reference(given()).is_err(), || format!("{what} on one device"))?;
-        let parallel = stage.function(&f.data_parallel("g", divided.iter().copied())?)?;
-        let mut sim = parallel.optimize(group("g", stage.open_members(2)?))?;
-        fails(what, sim.call(given()), &["2"])?;
-        Ok(())
-    };
-    let [two_rows, four] = [ramp(&[2, 3], 5), ramp(&[4], 3)];
-    two("two rows, four", &(x.dot(&w) - &t), &[("x", two_rows.clone()), ("t", four.clone())], &["x", "t"])?;
-    two("four rows for each", &(x.dot(&w) - &t), &[("x", two_rows.clone()), ("t", four)], &["x"])?;
-    two(
-        "rows beside",
-        &concatenate([&x, &b], 0),
-        &[("x", two_rows.clone()), ("b", ramp(&[2, 4], 5))],
-        &["x", "b"],
-    )?;
-    let beside = concatenate([&x, &b], 1);
-    two("more rows beside", &beside, &[("x", two_rows.clone()), ("b", ramp(&[4, 3], 5))], &["x", "b"])?;
-    two(
-        "one row beside",
-        &concatenate([&x, &b], 1),
-        &[("x", two_rows.clone()), ("b", ramp(&[1, 3], 5))],
-        &["x"],
-    )?;
+    let [two_rows, four, wide] = [ramp(&[2, 3], 5), ramp(&[4], 3), ramp(&[2, 4], 5)];
+    let [four_rows, one_row] = [ramp(&[4, 3], 5), ramp(&[1, 3], 5)];
     let zero = |positions: Variable| positions.cast(DType::I64).abs().minimum(0i64);
-    let both = constant(vec![1f32, 2.0]).reshape([1i64, 2]).index(idx![zero(x.sum(1)), zero(t.clone())]);
-    two("positions beside", &both, &[("x", two_rows.clone()), ("t", ramp(&[4], 3))], &["x", "t"])?;
-    two("to four rows", &x.broadcast_to([4i64, 3]), &[("x", two_rows)], &["x"])?;
+    let taken = constant(vec![1f32, 2.0]).reshape([1i64, 2]).index(idx![zero(x.sum(1)), zero(t.clone())]);
+    let [differ, beside, below] = [x.dot(&w) - &t, concatenate([&x, &b], 1), concatenate([&x, &b], 0)];
+    let to_four = x.broadcast_to([4i64, 3]);
+    let more = "axis 0 has extent 4, where 2 is expected";
+    // What is computed of x and another array, whether that is divided too, and what the error says.
+    let cases = [
+        (&differ, Some((&t, &four)), true, more),
+        (&differ, Some((&t, &four)), false, more),
+        (&beside, Some((&b, &four_rows)), true, more),
+        (&beside, Some((&b, &one_row)), false, "expected a multiple of 2 along axis 0"),
+        (&below, Some((&b, &wide)), true, "they differ along axis 1"),
+        (&taken, Some((&t, &four)), true, more),
+        (&to_four, None, false, "axis 0 has extent 2, where 4 is expected"),
+    ];
+    for (at, (output, other, both, says)) in cases.into_iter().enumerate() {
+        let inputs = [Some((&x, &two_rows)), other].into_iter().flatten();
+        let given = || inputs.clone().fold(Args::new(), |args, (_, value)| args.with(value));
+        let f = function(inputs.clone().map(|(input, _)| input)).output(output).compile()?;
+        ensure(f.call_reference(given()).is_err(), || format!("case {at} is no error on one device"))?;
+        let divided = inputs.clone().take(1 + usize::from(both)).filter_map(|(input, _)| input.name());
+        let parallel = stage.function(&f.data_parallel("g", divided)?)?;
+        let mut sim = parallel.optimize(group("g", stage.open_members(2)?))?;
+        fails(&format!("case {at}"), sim.call(given()), &[says])?;
+    }
     // One member has whole arrays, whose rows are repeated as those of one device are.
     let f = function([&x, &t, &b]).output(x.dot(&w) - &t).output(&x * &b).compile()?;
     let parallel = stage.function(&f.data_parallel("g", ["x", "t", "b"])?)?;
